@@ -1,0 +1,1 @@
+"""Bodies written once, importable as ``tlgrad.kernels``; they know nothing of tracing."""
