@@ -1,0 +1,1 @@
+"""Software floats: formats and exact arithmetic on words. Knows nothing of tracing."""
