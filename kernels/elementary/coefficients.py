@@ -1,0 +1,181 @@
+"""Regenerates `tables.json`: ``python3 -m tlgrad.kernels.elementary.coefficients [NAME ...]``.
+
+`POLYNOMIALS` are fitted (see `fit`), `NUMBERS` computed; both with 220 bits of mpmath or more. The
+file holds hexadecimal floats, so that a table is exactly what was generated; a test generates them
+again.
+"""
+import json
+import pathlib
+import struct
+import sys
+
+from tqdm import tqdm
+
+from .fit import MP, fit
+
+PATH = pathlib.Path(__file__).with_name("tables.json")
+LN2 = MP.log(2)
+HALF = LN2 / 2 * MP.mpf("1.00001")
+LOG_BINS = 16
+
+
+def rounded(x, lsb):
+    """`x` rounded to a multiple of 2**lsb."""
+    return MP.ldexp(MP.nint(MP.ldexp(x, -lsb)), lsb)
+
+
+def words(x, count):
+    """`x` as `count` floats whose sum has about 53 * count bits."""
+    out = []
+    for _ in range(count):
+        out.append(float(x))
+        x -= MP.mpf(out[-1])
+    return out
+
+
+# ---------------------------------------------------------------- the logarithm's 16 bins
+
+def _log_bins(offset):
+    """Per bin of 1/16 of an octave from the word `offset` up: c near 1/z, z * c - 1 exact."""
+    reciprocals, reach = [], 0
+    for i in range(LOG_BINS):
+        low, high = (MP.mpf(struct.unpack("<d", struct.pack("<q", offset + (j << 48)))[0])
+                     for j in (i, i + 1))
+        steps = 32 if high <= 1 else 64
+        c = MP.mpf(1) if low < 1 < high else MP.nint(2 / (low + high) * steps) / steps
+        reciprocals.append(c)
+        reach = max(reach, abs(low * c - 1), abs(high * c - 1))
+    return reciprocals, reach
+
+
+LOG_OFFSET = min((0x3fe6000000000000 + (j << 43) for j in range(32)), key=lambda o: _log_bins(o)[1])
+LOG_C, LOG_REACH = _log_bins(LOG_OFFSET)
+
+
+def _log_table():
+    high = [rounded(-MP.log(c), -42) for c in LOG_C]
+    return {"log_c": [float(c) for c in LOG_C], "log_high": [float(h) for h in high],
+            "log_low": [float(-MP.log(c) - h) for c, h in zip(LOG_C, high)],
+            "log_one": [float(-MP.log(c)) for c in LOG_C],
+            "log_bits": [float(LOG_OFFSET >> 32)]}
+
+
+# ---------------------------------------------------------------- polynomials
+
+def _over(function):
+    """function(sqrt z) / sqrt z: the even part of an odd function, as a function of z."""
+    return lambda z: function(MP.sqrt(z)) / MP.sqrt(z)
+
+
+def _expm1_over(r):
+    return MP.expm1(r) / r if r else MP.mpf(1)
+
+
+def _log1p_over(r):
+    return MP.log1p(r) / r if r else MP.mpf(1)
+
+
+def _erfcx(x):
+    return MP.exp(x * x) * MP.erfc(x)
+
+
+def _scaled_erfcx(t):
+    """(1 + 2x) erfcx(x) at x = 4 (1 + t) / (1 - t)."""
+    x = 4 * (1 + t) / (1 - t)
+    return (1 + 2 * x) * _erfcx(x)
+
+
+TINY = MP.mpf(2) ** -60
+QUARTER_PI = MP.pi / 4 * MP.mpf("1.0001")
+POLYNOMIALS = {
+    "exp_narrow": (MP.exp, -HALF, HALF, 11, None, ()),
+    "expm1_narrow": (_expm1_over, -HALF, HALF, 11, None, (1,)),
+    "expm1_eighth": (_expm1_over, -HALF / 8, HALF / 8, 7, None, (1,)),
+    "expm1_sixteenth": (_expm1_over, -HALF / 16, HALF / 16, 7, None, (1, 0.5)),
+    "expm1_wide": (_expm1_over, -HALF, HALF, 13, None, (1, 0.5)),
+    "log_narrow": (_log1p_over, -LOG_REACH, LOG_REACH, 9, None, (1,)),
+    "log_wide": (_log1p_over, -LOG_REACH, LOG_REACH, 12, None, (1, -0.5)),
+    "sin": (_over(MP.sin), TINY, QUARTER_PI ** 2, 8, lambda z: MP.mpf(1), (1,)),
+    "cos": (lambda z: MP.cos(MP.sqrt(z)), TINY, QUARTER_PI ** 2, 9, lambda z: MP.mpf(1), (1, -0.5)),
+    "atan": (_over(MP.atan), TINY, MP.mpf("0.0626") ** 2, 7, None, (1,)),
+    "asin": (_over(MP.asin), TINY, MP.mpf("0.2501"), 15, None, (1,)),
+    "cbrt": (lambda z: z ** (-MP.mpf(1) / 3), 1, 2, 6, None, ()),
+}
+
+
+# ---------------------------------------------------------------- numbers
+
+def _payne_hanek():
+    """2/pi * 2**e mod 4 in four words of 53 bits, for the binary64 exponents from 2**23 up."""
+    table = {f"two_over_pi_{j}": [] for j in range(4)}
+    with MP.workprec(1400):
+        for e in range(1046, 2047):
+            y = 2 / MP.pi * MP.mpf(2) ** (e - 1075)
+            y -= 4 * MP.floor(y / 4)
+            for j in range(4):
+                word = MP.ldexp(MP.floor(MP.ldexp(y, 50 + 53 * j)), -(50 + 53 * j))
+                table[f"two_over_pi_{j}"].append(float(word))
+                y -= word
+    return table
+
+
+def _powers(count):
+    pairs = [words(MP.mpf(2) ** (MP.mpf(i) / count), 2) for i in range(count)]
+    return {f"exp2_{count}_high": [p[0] for p in pairs], f"exp2_{count}_low": [p[1] for p in pairs]}
+
+
+def _erf_grid():
+    points = [MP.mpf(k) / 128 for k in range(6 * 128 + 1)]
+    pairs = [words(MP.erf(c), 2) for c in points]
+    slopes = [float(2 / MP.sqrt(MP.pi) * MP.exp(-c * c)) for c in points]
+    rest = [0.0] * (1024 - len(points))              # a NaN may index anything
+    return {"erf_high": [p[0] for p in pairs] + rest, "erf_low": [p[1] for p in pairs] + rest,
+            "erf_slope": slopes + rest}
+
+
+def _atan_grid():
+    pairs = [words(MP.atan(MP.mpf(k) / 8), 2) for k in range(9)] + [[0.0, 0.0]] * 7
+    return {"atan_high": [p[0] for p in pairs], "atan_low": [p[1] for p in pairs]}
+
+
+def _constants():
+    return {
+        "ln2": [float(rounded(LN2, -42)), float(LN2 - rounded(LN2, -42))],
+        "ln2_words": words(LN2, 2),
+        "ln2_eighth": words(LN2 / 8, 2),
+        "ln2_sixteenth": [float(rounded(LN2 / 16, -46)), float(LN2 / 16 - rounded(LN2 / 16, -46))],
+        "log2_e": words(1 / LN2, 2), "log10_e": words(1 / MP.log(10), 2),
+        "ln10": words(MP.log(10), 2),
+        "log2_10": words(MP.log(10) / LN2, 1),
+        "log10_2_sixteenth": [float(rounded(LN2 / MP.log(10) / 16, -48)),
+                              float(LN2 / MP.log(10) / 16 - rounded(LN2 / MP.log(10) / 16, -48))],
+        "half_pi": words(MP.pi / 2, 3), "pi": words(MP.pi, 2), "two_over_pi": words(2 / MP.pi, 1),
+        "two_over_root_pi": words(2 / MP.sqrt(MP.pi), 2),
+        "cbrt_of_power_high": [words(2 ** (MP.mpf(j) / 3), 2)[0] for j in (0, 1, 2, 0)],
+        "cbrt_of_power_low": [words(2 ** (MP.mpf(j) / 3), 2)[1] for j in (0, 1, 2, 0)],
+    }
+
+
+NUMBERS = {
+    "constants": _constants, "log": _log_table, "payne_hanek": _payne_hanek, "erf": _erf_grid,
+    "atan_grid": _atan_grid, "exp2_16": lambda: _powers(16), "exp2_8": lambda: _powers(8)}
+
+
+def generate(name):
+    """{table name: floats} of one entry of `POLYNOMIALS` or `NUMBERS`."""
+    if name in NUMBERS:
+        return NUMBERS[name]()
+    function, low, high, count, weight, fixed = POLYNOMIALS[name]
+    return {name: fit(function, low, high, count, weight, fixed)[0]}
+
+
+def main(names):
+    tables = json.loads(PATH.read_text()) if PATH.exists() else {}
+    for name in tqdm(names or [*NUMBERS, *POLYNOMIALS]):
+        tables |= {key: [x.hex() for x in values] for key, values in generate(name).items()}
+    lines = [f'"{key}": {json.dumps(tables[key])}' for key in sorted(tables)]
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

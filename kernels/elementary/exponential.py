@@ -1,0 +1,234 @@
+"""exp, exp2, exp10, expm1, sinh, cosh, tanh, logistic.
+
+Reduction: x = k ln2 / m + r with k = rint(m x / ln2), m = 1, 8 or 16, r = x - k hi - k lo by fma
+(hi has few bits, so the first product is exact). Narrow bodies (m = 1 or 8): a polynomial of
+degree 10 or 7 with relative error below 2**-51. Wide bodies: exp = T (1 + p) with a 16-entry table
+of 2**(i/16) in two words; the others start from expm1(r) in two words (`expm1_parts`), relative
+error about 2**-64. Bounds, as the sum of the roundings left: exp family 0.54 ulp, expm1 0.59, tanh
+0.57, logistic, sinh and cosh 0.6; subnormal results of exp, exp2, exp10 0.76 (rounded twice).
+Constants: `tables.json`. Source: P. Tang, ACM TOMS 15(2), 1989 (table method); the arrangement is
+ours.
+"""
+from ..expr import copysign, fma_value as fma, horner, maximum, minimum, rare, select
+from .tables import numbers, table
+from .words import divide, fast_two_sum, nearest, two_product, two_sum
+
+INF = float("inf")
+ONE = 0x3ff0000000000000
+
+
+# ---------------------------------------------------------------- reduction
+
+def _reduce(v, name, parts):
+    """(word, r) of v = k * c + r, c the two-word constant `name`, about ln2 / parts."""
+    high, low = numbers(name)
+    word, k = nearest(v, parts * numbers("log2_e")[0])
+    return word, fma(k, -low, fma(k, -high, v))
+
+
+def _reduce_words(v, name, parts):
+    """`_reduce` with the rounding error of r as a third result."""
+    high, low = numbers(name)
+    word, k = nearest(v, parts * numbers("log2_e")[0])
+    first = fma(k, -high, v)
+    r = fma(k, -low, first)
+    return word, r, fma(k, -low, first - r)
+
+
+def power_of_two(k):
+    """2**k for an i64 in [-1022, 1023]."""
+    return ((k + 1023) << 52).as_float()
+
+
+def expm1_parts(v, tail=None):
+    """(word, h, l): v + tail = k ln2 + r with k in `word`, and h + l = exp(r) - 1 to about
+    2**-64."""
+    word, r, low = _reduce_words(v, "ln2", 1)
+    low = low if tail is None else low + tail
+    q = horner(numbers("expm1_wide")[2:], r)
+    z, z_low = two_product(r, r)
+    a, a_low = fast_two_sum(r, z * 0.5)
+    rest = fma(z * r, q, fma(z_low, 0.5, fma(r, low, low))) + a_low
+    h = a + rest
+    return word, h, (a - h) + rest
+
+
+def exp_parts(v, tail=None):
+    """(h, l) = exp(v + tail) in two words, for |v| <= 700."""
+    word, h, l = expm1_parts(v, tail)
+    s, e = fast_two_sum(v.like(1.0), h)
+    shift = word << 52
+    e = e + l
+    scale = (shift + ONE).as_float()
+    return s * scale, e * scale
+
+
+# ---------------------------------------------------------------- exp, exp2, exp10
+
+def exp_narrow(x):
+    v = maximum(minimum(x, 89.0), -104.0)
+    word, r = _reduce(v, "ln2_words", 1)
+    return (horner(numbers("exp_narrow"), r).bits() + (word << 52)).as_float()
+
+
+def exp_sixteenths(word, r, low, far):
+    """2**(k/16) exp(r + low), k in the low bits of `word`; `far`: the result may leave the normal
+    range."""
+    q = horner(numbers("expm1_sixteenth")[1:], r)
+    p = r + fma(r * r, q, low)
+    i = word & 15
+    high = i.lookup(table("exp2_16_high"))
+    s = high + fma(high, p, i.lookup(table("exp2_16_low")))
+
+    def in_two_steps():
+        k = (word << 13).ashr(17)
+        half = k.ashr(1)
+        return (s * power_of_two(half) * power_of_two(k - half),)
+    return rare(far, in_two_steps, (s.bits() + ((word & -16) << 48)).as_float())
+
+
+def exp_wide(x):
+    v = maximum(minimum(x, 710.0), -746.0)
+    word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
+    return exp_sixteenths(word, r, low, ~(v.abs() <= 707.0))
+
+
+def exp_of_words(x, tail):
+    """exp(x + tail), for pow: as `exp_wide` with a low word, which is small beside x."""
+    v = maximum(minimum(x, 710.0), -746.0)
+    tail = select(v.eq(x), tail, 0.0)
+    word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
+    return exp_sixteenths(word, r, low + tail, ~(v.abs() <= 707.0))
+
+
+def exp2(x):
+    v = maximum(minimum(x, 1025.0), -1077.0)
+    word, k = nearest(v, 16.0)
+    d = fma(k, -0.0625, v)
+    high, low = numbers("ln2_words")
+    r = d * high
+    return exp_sixteenths(word, r, fma(d, low, fma(d, high, -r)), ~(v.abs() <= 1020.0))
+
+
+def exp10(x):
+    v = maximum(minimum(x, 309.0), -325.0)
+    word, k = nearest(v, 16.0 * numbers("log2_10")[0])
+    step_high, step_low = numbers("log10_2_sixteenth")
+    first = fma(k, -step_high, v)
+    d = fma(k, -step_low, first)
+    d_low = fma(k, -step_low, first - d)
+    high, low = numbers("ln10")
+    r = d * high
+    rest = fma(d_low, high, fma(d, low, fma(d, high, -r)))
+    return exp_sixteenths(word, r, rest, ~(v.abs() <= 306.0))
+
+
+# ---------------------------------------------------------------- expm1, tanh, logistic, sinh, cosh
+
+def _expm1_eighths(v):
+    """(s, e): exp(v) - 1 as e, to about 2**-50, with an 8-entry table."""
+    word, r = _reduce(v, "ln2_eighth", 8)
+    s = ((word & 7).lookup(table("exp2_8_high")).bits() + ((word & -8) << 49)).as_float()
+    p = fma(r * r, horner(numbers("expm1_eighth")[1:], r), r)
+    return fma(s, p, s - 1.0)
+
+
+def expm1_narrow(x):
+    v = maximum(minimum(x, 89.0), -18.0)
+    word, r = _reduce(v, "ln2_words", 1)
+    p = fma(r * r, horner(numbers("expm1_narrow")[1:], r), r)
+    s = ((word << 52) + ONE).as_float()
+    return select(x.eq(0.0), x, fma(s, p, s - 1.0))
+
+
+def expm1_wide(x):
+    v = maximum(minimum(x, 709.79), -40.0)
+    word, h, l = expm1_parts(v)
+    k = (word << 13).ashr(13)
+    capped = select(k > 1000, 1000, k)
+    s = power_of_two(capped)
+    head, low = two_sum(s, s.like(-1.0))
+    a, b = two_sum(head, s * h)
+    y = (a + (b + fma(s, l, low))) * power_of_two(k - capped)
+    return select(x.eq(0.0), x, select(x > 709.782712893384, INF, y))
+
+
+def tanh_narrow(x):
+    e = _expm1_eighths(minimum(x.abs(), 10.0) * 2.0)
+    return copysign(e / (e + 2.0), x.sign())
+
+
+def tanh_wide(x):
+    a = minimum(x.abs(), 20.0)
+    word, h, l = expm1_parts(a + a)
+    s = ((word << 52) + ONE).as_float()
+    head = s - 1.0
+    e = fma(s, h, head)
+    e_low = fma(s, l, fma(s, h, head - e))
+    d, d_low = two_sum(e, e.like(2.0))
+    q, q_low = divide(e, e_low, d, d_low + e_low)
+    return copysign(q + q_low, x.sign())
+
+
+def logistic_narrow(x):
+    v = -maximum(minimum(x, 104.0), -104.0)
+    word, r = _reduce(v, "ln2_words", 1)
+    e = (horner(numbers("exp_narrow"), r).bits() + (word << 52)).as_float()
+    return 1.0 / (1.0 + e)
+
+
+def logistic_wide(x):
+    """exp(-|x|) = e; 1 / (1 + e) or e / (1 + e), the small numerator scaled at the end."""
+    a = minimum(x.abs(), 750.0)
+    word, h, l = expm1_parts(-a)
+    k = (word << 13).ashr(13)
+    near = select(k < -1000, -1000, k)
+    one = h.like(1.0)
+    p, p_low = fast_two_sum(one, h)
+    s = power_of_two(near)
+    d, d_low = fast_two_sum(one, s * p)
+    low = p_low + l
+    d_low = fma(s, low, d_low)
+    negative = x < 0.0
+    q, q_low = divide(select(negative, p, 1.0), select(negative, low, 0.0), d, d_low)
+    y = q + q_low
+    half = k.ashr(1)
+    scaled = y * power_of_two(half) * power_of_two(k - half)
+    return select(negative, scaled, y)
+
+
+def _quarter_expm1(a):
+    """(h, l) = (exp(a) - 1) / 4 in two words, for 0 <= a <= 710.5."""
+    word, p, p_low = expm1_parts(a)
+    s = (((word - 2) << 52) + ONE).as_float()
+    head, low = two_sum(s, s.like(-0.25))
+    h, h_low = two_sum(head, s * p)
+    return h, fma(s, p_low, low) + h_low
+
+
+def _hyperbolic_parts(x):
+    """(|x| clamped, H, 1 + 4 H) with H = (exp|x| - 1) / 4, the last two in two words."""
+    a = minimum(x.abs(), 710.5)
+    h, l = _quarter_expm1(a)
+    d, d_low = two_sum(h * 4.0, h.like(1.0))
+    return a, (h, l), (d, d_low + l * 4.0)
+
+
+def sinh(x):
+    """2 (H + H / (1 + 4 H)) with H = expm1(|x|) / 4."""
+    a, (h, l), denominator = _hyperbolic_parts(x)
+    q, q_low = divide(h, l, *denominator)
+    far = a > 40.0
+    s, e = two_sum(h, select(far, 0.25, q))
+    y = (s + (e + (l + select(far, 0.0, q_low)))) * 2.0
+    return copysign(select(x.abs() < 2.0 ** -30, x.abs(), y), x.sign())
+
+
+def cosh(x):
+    """2 (H + 1/4 + 1/4 / (1 + 4 H)) with H = expm1(|x|) / 4."""
+    a, (h, l), denominator = _hyperbolic_parts(x)
+    q, q_low = divide(h.like(0.25), h.like(0.0), *denominator)
+    far = a > 40.0
+    s, e = two_sum(h, h.like(0.25))
+    t, f = two_sum(s, select(far, 0.0, q))
+    return (t + (f + ((e + l) + select(far, 0.0, q_low)))) * 2.0

@@ -1,0 +1,117 @@
+"""`FUNCTIONS`: every elementary function by its primitive's name, and how a body becomes a rounded
+result."""
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..expr import rare, select
+from . import errorfunction, exponential, inverse, logarithm, powers, trigonometric
+from .exceptional import EXCEPTIONAL
+
+TIE = -(1 << 63)
+
+
+@dataclass(frozen=True)
+class Elementary:
+    """A function: its two bodies and what is promised of them.
+
+    `wide` is the body for binary64 arguments; `narrow` takes binary64 values that are exact
+    binary32 (or narrower) numbers and returns a binary64 value to be rounded once. Both are
+    functions of `Value`s. `ulps` bounds the error of the binary64 result (`None`: no bound is
+    claimed); `rounded` says that the binary32 result is correctly rounded for every input.
+    """
+
+    name: str
+    arity: int
+    narrow: Callable
+    wide: Callable
+    ulps: float | None
+    rounded: bool = True
+
+    @property
+    def source(self):
+        """Where the algorithm comes from: the docstring of the module of the body."""
+        import sys
+        return sys.modules[self.wide.__module__].__doc__
+
+    @property
+    def exceptional(self):
+        """{binary32 input word: result word} where one rounding of the body's value would be
+        wrong."""
+        return EXCEPTIONAL.get(self.name, {})
+
+
+def _settle(x, y, cases):
+    """`y`, moved off the midpoint for the listed inputs `x` (an f32), whose binary64 value is a
+    tie."""
+    if not cases:
+        return y
+
+    def slow():
+        z = y
+        for word, result in cases.items():
+            z = select(x.bits().eq(word), result, z)
+        return (z,)
+    return rare((y.bits() << 35).eq(TIE), slow, y)
+
+
+def unrounded(name, *values):
+    """The binary64 value of the function at f64 Values that hold binary32 or narrower numbers.
+
+    Rounding it once to binary16 or bfloat16 gives the function's result in those formats.
+    """
+    return FUNCTIONS[name].narrow(*values)
+
+
+def render(name, *values):
+    """The function applied to Values of one type, f32 or f64; the result has that type.
+
+    >>> import numpy as np
+    >>> from tlgrad.kernels.expr import Numpy, Value
+    >>> render("exp", Value(Numpy(), np.float64([0.0]), "f64")).handle
+    array([1.])
+    """
+    function = FUNCTIONS[name]
+    if values[0].type == "f64":
+        return function.wide(*values)
+    y = function.narrow(*(v.f64() for v in values))
+    return _settle(values[0], y, function.exceptional).f32()
+
+
+def _table(*rows):
+    return {row[0]: Elementary(*row) for row in rows}
+
+
+E, L, T, A, P, R = exponential, logarithm, trigonometric, inverse, powers, errorfunction
+FUNCTIONS = _table(
+    ("exp", 1, E.exp_narrow, E.exp_wide, 0.55),
+    ("exp2", 1, E.exp2, E.exp2, 0.55),
+    ("exp10", 1, E.exp10, E.exp10, 0.55),
+    ("expm1", 1, E.expm1_narrow, E.expm1_wide, 0.60),
+    ("log", 1, L.log_narrow, L.log_wide, 0.57),
+    ("log2", 1, L.log2, L.log2, 0.55),
+    ("log10", 1, L.log10, L.log10, 0.55),
+    ("log1p", 1, L.log1p_narrow, L.log1p_wide, 0.57),
+    ("sin", 1, T.sin_narrow, T.sin_wide, 0.72),
+    ("cos", 1, T.cos_narrow, T.cos_wide, 0.72),
+    ("tan", 1, T.tan, T.tan, 0.60),
+    ("sinpi", 1, T.sinpi, T.sinpi, 0.75),
+    ("cospi", 1, T.cospi, T.cospi, 0.75),
+    ("asin", 1, A.asin, A.asin, 0.80),
+    ("acos", 1, A.acos, A.acos, 0.80),
+    ("atan", 1, A.atan_narrow, A.atan_wide, 0.60),
+    ("atan2", 2, A.atan2, A.atan2, 0.60, False),
+    ("sinh", 1, E.sinh, E.sinh, 0.60),
+    ("cosh", 1, E.cosh, E.cosh, 0.60),
+    ("tanh", 1, E.tanh_narrow, E.tanh_wide, 0.60),
+    ("asinh", 1, L.asinh, L.asinh, 0.60),
+    ("acosh", 1, L.acosh, L.acosh, 0.60),
+    ("atanh", 1, L.atanh, L.atanh, 0.60),
+    ("logistic", 1, E.logistic_narrow, E.logistic_wide, 0.60),
+    ("softplus", 1, L.softplus, L.softplus, 0.60),
+    ("logaddexp", 2, L.logaddexp, L.logaddexp, 0.60, False),
+    ("pow", 2, L.power, L.power, 1.0, False),
+    ("erf", 1, R.erf_narrow, R.erf_wide, 0.72),
+    ("rsqrt", 1, P.rsqrt_narrow, P.rsqrt, 0.55),
+    ("cbrt", 1, P.cbrt, P.cbrt, 0.55),
+    ("hypot", 2, P.hypot_narrow, P.hypot_wide, 0.55),
+)

@@ -1,0 +1,58 @@
+"""Numbers in two binary64 words (head + tail), built of error-free transformations.
+
+Sources: Knuth, TAOCP 2, 4.2.2 (two_sum); Dekker 1971 (fast_two_sum); the fma forms of product,
+quotient and root are in Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., chapters 4
+and 14.
+"""
+from ..expr import fma_value as fma, sqrt
+
+SHIFT = float.fromhex("0x1.8p52")       # v + SHIFT has rint(v) in its low bits
+
+
+def two_sum(a, b):
+    """(s, e) with s = fl(a + b), s + e = a + b."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+def fast_two_sum(a, b):
+    """`two_sum` where |a| >= |b| or a = 0."""
+    s = a + b
+    return s, b - (s - a)
+
+
+def two_product(a, b):
+    """(p, e) with p = fl(a * b), p + e = a * b."""
+    p = a * b
+    return p, fma(a, b, -p)
+
+
+def multiply(h, l, pair):
+    """(h + l) * (c0 + c1) in two words, error about 2**-103 relative."""
+    p = h * pair[0]
+    return p, fma(h, pair[0], -p) + fma(l, pair[0], h * pair[1])
+
+
+def divide(nh, nl, dh, dl):
+    """(nh + nl) / (dh + dl) in two words with one division; the head is within an ulp or two."""
+    reciprocal = 1.0 / dh
+    q = nh * reciprocal
+    rest = fma(-q, dh, nh) + fma(-q, dl, nl)
+    return q, rest * reciprocal
+
+
+def root(h, l):
+    """sqrt(h + l) in two words; h > 0."""
+    s = sqrt(h)
+    return s, (fma(-s, s, h) + l) * (0.5 / s)
+
+
+def nearest(v, scale):
+    """(word, k): k = rint(v * scale) as a float, and a word whose low bits hold it.
+
+    |v * scale| < 2**51. The word is that of k + 1.5 * 2**52: bit 51 is set, so shift 13 bits up
+    and down (arithmetically) to get k as an integer.
+    """
+    t = fma(v, scale, SHIFT)
+    return t.bits(), t - SHIFT
