@@ -1,0 +1,286 @@
+"""`Tensor`: an immutable array with shape, dtype and device."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tlgrad.core import dtypes
+from tlgrad.core.aval import Aval, make_aval
+from tlgrad.core.dtypes import DType
+from tlgrad.core.trace import Tracer, Value
+from tlgrad.errors import ConcretizationError, DTypeError, MutationError, OutputError
+
+
+class Tensor(Value):
+    """An immutable array.  Make one with `tl.tensor`; `data` is its read-only NumPy storage.
+
+    Attributes: `shape`, `dtype`, `device`, `ndim`, `size`.  ``np.asarray(t)`` shares memory for
+    dtypes that NumPy has.  Software formats store whole little-endian words.
+    """
+
+    __slots__ = ("data", "aval", "device")
+
+    def __init__(self, data: np.ndarray, aval: Aval, device: str = "cpu"):
+        self.data, self.aval, self.device = data, aval, device
+
+    @staticmethod
+    def own(array, weak: bool = False) -> "Tensor":
+        """Wrap an array that nobody else will write to; no copy."""
+        if type(array) is not np.ndarray:
+            array = np.asarray(array)
+        return Tensor(array, make_aval(array.shape, dtypes.of_storage(array.dtype), weak))
+
+    @property
+    def weak(self) -> bool:
+        """True when only the kind of its dtype counts in promotion (it came from Python numbers)."""
+        return self.aval.weak
+
+    def item(self) -> Any:
+        """The one entry as a Python number; ConcretizationError when there are several."""
+        if self.aval.size != 1:
+            raise ConcretizationError(
+                f"only a tensor with one entry is a Python number; this one has shape {self.shape}. "
+                "Index it, or reduce it first (tl.sum, tl.max, tl.all, tl.any).")
+        if self.dtype.software:
+            return float(to_numpy(self).reshape(())[()])
+        return self.data.reshape(()).item()
+
+    def tolist(self) -> Any:
+        """Nested Python lists of Python numbers (one number for a 0-d tensor)."""
+        return to_numpy(self).tolist()
+
+    def words(self) -> np.ndarray:
+        """The raw words: unsigned integers of the dtype's width (complex: two per entry)."""
+        return words(self.data)
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if not dtypes.is_integer(self.dtype) or self.ndim:
+            raise DTypeError(f"an index must be an integer of shape (), got {self.aval}")
+        return int(self.data)
+
+    def __len__(self):
+        if not self.shape:
+            raise ConcretizationError("a tensor of shape () has no length")
+        return self.shape[0]
+
+    def __hash__(self):
+        raise MutationError("a tensor is not hashable (== compares entries); "
+                            "use id(t), or tl.same_bits(a, b) to compare words")
+
+    def __setitem__(self, key, value):
+        raise MutationError(f"tensors are immutable; instead of x[{_key_text(key)}] = v, write "
+                            f"x = x.at[{_key_text(key)}].set(v)")
+
+    def __array__(self, dtype=None, copy=None):
+        out = to_numpy(self)
+        if dtype is not None and np.dtype(dtype) != out.dtype:
+            return out.astype(dtype)
+        return out.copy() if copy else out
+
+    def __reduce__(self):
+        return _rebuild, (np.array(self.data), self.dtype.name, self.aval.weak)
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __repr__(self):
+        return tensor_text(self)
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec else str(self)
+
+    def __str__(self):
+        return np.array2string(to_numpy(self), separator=", ") if self.ndim else str(self.item())
+
+
+def _rebuild(data, name, weak):
+    return Tensor.own(frozen(data), weak)
+
+
+def _key_text(key) -> str:
+    keys = key if isinstance(key, tuple) else (key,)
+
+    def one(k):
+        if isinstance(k, slice):
+            return ":".join("" if s is None else str(s) for s in (k.start, k.stop)) or ":"
+        return "..." if k is Ellipsis else str(k)
+    return ", ".join(map(one, keys))
+
+
+def words(array: np.ndarray) -> np.ndarray:
+    """The storage of `array` seen as unsigned integers; complex numbers become pairs."""
+    if array.dtype.kind == "c":
+        array = np.ascontiguousarray(array)
+        half = np.dtype(f"f{array.dtype.itemsize // 2}")
+        return words(array.reshape(array.shape + (1,)).view(half))
+    width = array.dtype.itemsize
+    if width in (1, 2, 4, 8):
+        return np.ascontiguousarray(array).view(f"u{width}").reshape(array.shape)
+    flat = np.ascontiguousarray(array).reshape(array.shape + (1,))
+    return flat.view("u8" if width % 8 == 0 else "u1")
+
+
+def to_numpy(t: Tensor) -> np.ndarray:
+    """A NumPy array of the entries: the storage itself, or float64/float32 values of a software format."""
+    if t.dtype is dtypes.bfloat16:
+        return bfloat16_to_float32(t.data)
+    return t.data
+
+
+def bfloat16_to_float32(array: np.ndarray) -> np.ndarray:
+    """Exact: a bfloat16 word is the upper half of a binary32 word."""
+    return (array["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def float32_to_bfloat16(array: np.ndarray) -> np.ndarray:
+    """Round binary32 to bfloat16, to nearest even; NaN becomes the canonical quiet NaN 0x7fc0."""
+    w = np.asarray(array, np.float32).view(np.uint32)
+    rounded = (w + np.uint32(0x7FFF) + ((w >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    out = np.where(np.isnan(array), np.uint32(0x7FC0), rounded).astype(np.uint16)
+    return out.view(dtypes.bfloat16.storage)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """`array` with writing switched off."""
+    array.flags.writeable = False
+    return array
+
+
+def as_value(x, what: str = "an operand") -> Value:
+    """A Value from a Value, NumPy array or scalar, or Python number; lists are refused.
+
+    Arrays are copied (a tensor cannot change); Python numbers become weak 0-d tensors.
+    """
+    if isinstance(x, Value):
+        return x
+    kind = type(x)
+    if kind in _WEAK:
+        return python_scalar(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return tensor(x)
+    if isinstance(x, (bool, int, float, complex)):
+        return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
+    raise OutputError(
+        f"{what} must be a tensor, NumPy array or number, got {type(x).__name__}: {x!r:.60}. "
+        + ("Convert it with tl.tensor(...)." if isinstance(x, (list, tuple)) else "")
+        + ("A function that returns None has probably lost its return statement." if x is None else ""))
+
+
+_WEAK = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+
+
+def python_scalar(x) -> Tensor:
+    """A Python number as a weak 0-d tensor; an int beyond int64 becomes uint64 or an error."""
+    dtype = _WEAK[type(x)]
+    if dtype is dtypes.int64 and not -2**63 <= x < 2**63:
+        if not 0 <= x < 2**64:
+            raise DTypeError(f"the integer {x} does not fit 64 bits; use a float or tl.tensor(x, dtype)")
+        dtype = dtypes.uint64
+    return Tensor(np.array(x, dtype.storage), make_aval((), dtype, True))
+
+
+def tensor(data: Any, dtype: Any = None) -> Tensor:
+    """An immutable tensor of `data`: numbers, nested lists, a NumPy array, or a Tensor.
+
+    Without `dtype`, NumPy's choice: float64 for Python floats, int64 for ints; arrays keep
+    theirs.  The data is copied.  Raises DTypeError for data that is not numbers, and
+    ShapeError (through NumPy's ValueError) for ragged lists.
+
+    >>> tensor([1, 2, 3], "float32")
+    tensor([1., 2., 3.], float32, shape (3,), cpu)
+    """
+    want = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(data, Tracer) or isinstance(data, (list, tuple)) and _has_tracer(data):
+        raise ConcretizationError("tl.tensor takes numbers, got a traced value; "
+                                  "use tl.convert(x, dtype), or tl.stack([...]) for a list of traced values")
+    if isinstance(data, Tensor):
+        array = data.data
+    else:
+        array = _to_array(data)
+    if want is not None and array.dtype != want.storage:
+        array = convert_array(array, want)
+    elif array.flags.writeable or array.base is not None:
+        array = array.copy()
+    return Tensor.own(frozen(array))
+
+
+def _has_tracer(data) -> bool:
+    return any(_has_tracer(x) if isinstance(x, (list, tuple)) else isinstance(x, Tracer) for x in data)
+
+
+def _to_array(data) -> np.ndarray:
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise DTypeError(f"tl.tensor: the lists are ragged or not numbers ({error})") from None
+    if array.dtype.kind == "O" and isinstance(data, (list, tuple)):
+        raise DTypeError("tl.tensor: the entries are not numbers of one format, got "
+                         f"{type(np.ravel(array)[0]).__name__ if array.size else 'an empty object list'}")
+    if array.dtype.newbyteorder("=") != array.dtype:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype not in dtypes._by_storage:
+        raise DTypeError(f"tl.tensor: {array.dtype} entries are not numbers of a known dtype "
+                         f"({data!r:.60})")
+    return array
+
+
+def convert_array(array: np.ndarray, want: DType) -> np.ndarray:
+    """`array` in another dtype: one rounding to nearest even; floats to integers truncate."""
+    have = dtypes.of_storage(array.dtype)
+    if have is want:
+        return array
+    if want is dtypes.bfloat16:
+        return float32_to_bfloat16(_round_to_odd_float32(array))
+    if have is dtypes.bfloat16:
+        array = bfloat16_to_float32(array)
+    if want.software:
+        raise DTypeError(f"no conversion from {have} to {want}")
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "c" and want.kind not in "cb":
+            array = array.real
+        return array.astype(want.storage)
+
+
+def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
+    """binary32 by rounding to odd, so that a second rounding to a narrower format is right.
+
+    Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008: rounding to odd
+    with two extra bits makes the double rounding innocuous.
+    """
+    if array.dtype == np.float32:
+        return array
+    if array.dtype.kind == "c":
+        array = array.real
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        wide = np.asarray(array, np.longdouble)              # 64-bit significand: exact
+    else:
+        wide = np.asarray(array, np.float64)
+    with np.errstate(all="ignore"):
+        near = wide.astype(np.float32)
+        back = near.astype(wide.dtype)
+        inexact = np.isfinite(wide) & (back != wide)
+        toward_zero = np.where(inexact & (np.abs(back) > np.abs(wide)),
+                               np.nextafter(near, np.float32(0)), near)
+    odd = toward_zero.view(np.uint32) | inexact.astype(np.uint32)
+    return odd.view(np.float32)
+
+
+def tensor_text(t: Tensor) -> str:
+    """``tensor([1., 2.], float32, shape (2,), cpu)``."""
+    body = np.array2string(to_numpy(t), separator=", ", prefix="tensor(", threshold=200, edgeitems=3) \
+        if t.size or t.ndim < 2 else "[]"
+    weak = ", weak" if t.aval.weak else ""
+    return f"tensor({body}, {t.dtype}, shape {t.shape}, {t.device}{weak})"

@@ -1,0 +1,177 @@
+"""Elementary functions, each with its derivative stated as partials of result and operands.
+
+Derivatives are written so that their *relative* error stays small wherever the result is
+representable: expm1'(-40) is exp(-40), not y + 1.
+"""
+from __future__ import annotations
+
+from math import pi, sqrt as _sqrt
+
+from tlgrad.core.aval import Zero
+from tlgrad.core.dtypes import is_inexact
+from tlgrad.errors import DTypeError
+from tlgrad.ops.arithmetic import add, direction, div, mul, neg, sign, sub
+from tlgrad.ops.define import Elementwise, add_tangents, documented, elementwise, widen
+from tlgrad.ops.logic import eq, gt, where
+from tlgrad.ops.promote import promote
+
+# ---- exponentials and logarithms ----
+
+exp = elementwise("exp", "e to the power x.", [lambda y, x: y])
+expm1 = elementwise("expm1", "exp(x) - 1, accurate near 0.", [lambda y, x: exp(x)])
+exp2 = elementwise("exp2", "2 to the power x; exact for integers.",
+                   [lambda y, x: mul(0.6931471805599453, y)])
+log = elementwise("log", "Natural logarithm of x; -inf at 0, NaN below.", [lambda y, x: div(1.0, x)])
+log1p = elementwise("log1p", "log(1 + x), accurate near 0.", [lambda y, x: div(1.0, add(1.0, x))])
+log2 = elementwise("log2", "Logarithm of x to base 2; exact for powers of 2.",
+                   [lambda y, x: div(1.4426950408889634, x)])
+log10 = elementwise("log10", "Logarithm of x to base 10.", [lambda y, x: div(0.4342944819032518, x)])
+logistic = elementwise("logistic", "1 / (1 + exp(-x)), the logistic function (sigmoid).",
+                       [lambda y, x: mul(y, logistic(neg(x)))])
+softplus = elementwise("softplus", "log(1 + exp(x)), without overflow.", [lambda y, x: logistic(x)])
+
+# ---- powers ----
+
+rsqrt = elementwise("rsqrt", "1 / sqrt(x), correctly rounded; +inf at 0.",
+                    [lambda y, x: mul(-0.5, div(y, x))])
+cbrt = elementwise("cbrt", "Cube root of x, exact for cubes; odd.",
+                   [lambda y, x: div(1.0, mul(3.0, mul(y, y)))])
+
+
+def _pow_jvp(primals, tangents):
+    """y x^(y-1) x' + x^y log(x) y', with x^(y-1) taken as a power (no division by x)."""
+    x, y = primals
+    z = pow_.bind(x, y)
+    x_dot, y_dot = tangents
+    out = Zero(z.aval)
+    if type(x_dot) is not Zero:
+        slope = where(eq(y, 0), 0, mul(y, pow_(x, sub(y, where(eq(y, 0), 0, 1)))))
+        out = add_tangents(out, mul(slope, x_dot))
+    if type(y_dot) is not Zero:
+        flat = eq(x, 0)
+        if x.dtype.kind == "f":
+            flat = flat & gt(y, 0)
+        out = add_tangents(out, mul(where(flat, 0, mul(z, log(where(flat, 1, x)))), y_dot))
+    return z, widen(out, z.aval)
+
+
+pow_ = elementwise("pow", """
+    x to the power y, for real or complex operands.
+
+    pow(x, 0) is 1 for every x; a negative x needs an integral y, else NaN.  Smooth at x = 0 for
+    y = 0, 1, 2, ...: the derivative of pow(x, 1) at 0 is 1.
+
+    >>> pow_(tl.tensor([2.0, 9.0]), tl.tensor([3.0, 0.5]))
+    tensor([8., 3.], float64, shape (2,), cpu)
+    """, arity=2, jvp=_pow_jvp)
+
+# ---- trigonometry ----
+
+sin = elementwise("sin", "Sine of x in radians.", [lambda y, x: cos(x)])
+cos = elementwise("cos", "Cosine of x in radians.", [lambda y, x: neg(sin(x))])
+tan = elementwise("tan", "Tangent of x in radians.", [lambda y, x: add(1.0, mul(y, y))])
+asin = elementwise("asin", "Angle in [-pi/2, pi/2] with sine x.",
+                   [lambda y, x: rsqrt(mul(sub(1.0, x), add(1.0, x)))])
+acos = elementwise("acos", "Angle in [0, pi] with cosine x.",
+                   [lambda y, x: neg(rsqrt(mul(sub(1.0, x), add(1.0, x))))])
+
+
+def _atan_slope(y, x):
+    """1 / (1 + x^2), through 1/x where x^2 would overflow."""
+    if x.dtype.kind == "c":
+        return div(1.0, add(1.0, mul(x, x)))
+    big = gt(mul(x, sign(x)), 1.0)
+    r = div(1.0, where(big, x, 1.0))
+    small = where(big, 0.0, x)
+    return where(big, div(mul(r, r), add(1.0, mul(r, r))), div(1.0, add(1.0, mul(small, small))))
+
+
+atan = elementwise("atan", "Angle in (-pi/2, pi/2) with tangent x.", [_atan_slope])
+
+
+def _atan2_jvp(primals, tangents):
+    """(x y' - y x') / (x^2 + y^2), scaled by the larger operand; 0 at the origin."""
+    y, x = primals
+    angle = atan2.bind(y, x)
+    size = hypot(x, y)
+    origin = eq(size, 0)
+    size = where(origin, 1.0, size)
+    y_dot, x_dot = tangents
+    out = Zero(angle.aval)
+    if type(y_dot) is not Zero:
+        out = add_tangents(out, mul(div(div(x, size), size), y_dot))
+    if type(x_dot) is not Zero:
+        out = add_tangents(out, mul(neg(div(div(y, size), size)), x_dot))
+    return angle, widen(out, angle.aval)
+
+
+atan2 = elementwise("atan2", """
+    Angle of the point (y, x) in (-pi, pi]: atan2(first, second).
+
+    The derivative at the origin is 0 by convention.
+    """, arity=2, kinds="f", jvp=_atan2_jvp, names="y x")
+
+hypot = elementwise("hypot", "sqrt(x^2 + y^2) without overflow.",
+                    [lambda r, x, y: direction(x, r), lambda r, x, y: direction(y, r)], kinds="f")
+
+# ---- hyperbolic ----
+
+sinh = elementwise("sinh", "Hyperbolic sine of x.", [lambda y, x: cosh(x)])
+cosh = elementwise("cosh", "Hyperbolic cosine of x.", [lambda y, x: sinh(x)])
+
+
+def _tanh_slope(y, x):
+    """1 / cosh(x)^2 = 4 s(2x) s(-2x) with s the logistic function: no cancellation in the tails."""
+    if x.dtype.kind == "c":
+        return sub(1.0, mul(y, y))
+    twice = mul(2.0, x)
+    return mul(4.0, mul(logistic(twice), logistic(neg(twice))))
+
+
+tanh = elementwise("tanh", "Hyperbolic tangent of x.", [_tanh_slope])
+asinh = elementwise("asinh", "Inverse of sinh.", [lambda y, x: _inverse_hypot(x, 1.0)])
+acosh = elementwise("acosh", "Inverse of cosh on [1, inf); NaN below 1.",
+                    [lambda y, x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0)))])
+atanh = elementwise("atanh", "Inverse of tanh on (-1, 1).",
+                    [lambda y, x: div(1.0, mul(sub(1.0, x), add(1.0, x)))])
+
+
+def _inverse_hypot(x, a):
+    if x.dtype.kind == "c":
+        return rsqrt(add(mul(x, x), a * a))
+    return div(1.0, hypot(x, a))
+
+
+# ---- error function, gamma ----
+
+erf = elementwise("erf", "Error function 2/sqrt(pi) integral of exp(-t^2) over [0, x].",
+                  [lambda y, x: mul(2 / _sqrt(pi), exp(neg(mul(x, x))))], kinds="f")
+erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
+                   [lambda y, x: mul(-2 / _sqrt(pi), exp(neg(mul(x, x))))], kinds="f")
+
+
+# ---- integer powers ----
+
+def _integer_pow_jvp(primals, tangents, *, n):
+    (x,), (x_dot,) = primals, tangents
+    y = integer_pow.bind(x, n=n)
+    slope = mul(n, integer_pow.bind(x, n=n - 1)) if n else 0
+    return y, widen(mul(slope, x_dot), y.aval)
+
+
+class _IntegerPow(Elementwise):
+    def __call__(self, x, n):
+        (x,) = promote((x,), self.name)
+        if n < 0 and not is_inexact(x.dtype):
+            raise DTypeError(f"integers to negative integer powers are not integers: {x.aval} ** {n}; "
+                             "write tl.convert(x, tl.float64) ** n")
+        return self.bind(x, n=int(n))
+
+
+integer_pow = documented(
+    _IntegerPow("integer_pow", 1, kinds="iufc", jvp=_integer_pow_jvp), """
+    x**n for a fixed integer n, by repeated squaring: n = 3 is x * (x * x); below zero, 1 / x**-n.
+
+    >>> integer_pow(tl.tensor([1.0, 2.0, 3.0]), 3)
+    tensor([ 1.,  8., 27.], float64, shape (3,), cpu)
+    """, "x n")

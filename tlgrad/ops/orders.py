@@ -1,0 +1,138 @@
+"""The orders of summation, as loops over NumPy arrays: the definition of every ordered result.
+
+    ordered  ((0 + p0) + p1) + ...           left to right, row-major index order
+    fused    the same, each step fma(a, b, acc); a plain sum is that of `ordered`
+    tree     leaves of LEAF consecutive terms, each left to right from +0; then neighbours are
+             added pairwise, level by level; an odd last one moves up unchanged
+    free     whatever is fastest
+
+An accumulator `init` takes the place of the first +0 (in `tree`, it is added last, from the
+left).  A sum that starts at +0 is never -0.
+"""
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+import numpy as np
+
+from tlgrad.core import dtypes
+from tlgrad.errors import ArgumentError
+from tlgrad.ops import meaning
+
+ORDERS = ("ordered", "fused", "tree", "free")
+#: terms in a leaf of the tree order
+LEAF = 128
+
+_order: ContextVar[str] = ContextVar("tlgrad_order", default="ordered")
+current_order = _order.get
+
+
+class use_order:
+    """Make `order` the default inside a ``with`` block (None: leave it)."""
+
+    def __init__(self, order: str | None):
+        self.order = check_order(order) if order is not None else None
+
+    def __enter__(self):
+        self.token = _order.set(self.order) if self.order else None
+
+    def __exit__(self, *exc):
+        if self.token:
+            _order.reset(self.token)
+
+
+def check_order(order: str | None) -> str:
+    """The order asked for, or that of the run; ArgumentError lists the four."""
+    if order is None:
+        return _order.get()
+    if order not in ORDERS:
+        raise ArgumentError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    return order
+
+
+def terms_first(x: np.ndarray, axes) -> np.ndarray:
+    """Shape (terms, *kept): the reduced axes joined in row-major order, in front."""
+    kept = [k for k in range(x.ndim) if k not in axes]
+    moved = np.transpose(x, (*axes, *kept))
+    n = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    return moved.reshape(n, *[x.shape[k] for k in kept])
+
+
+def sum_axes(x: np.ndarray, axes, order: str, init=None) -> np.ndarray:
+    """Sum of `x` along sorted `axes`, continuing from `init` of the result's shape."""
+    terms = terms_first(x, axes)
+    if order == "free" and x.dtype.fields is None and init is None:
+        return np.asarray(np.sum(terms, axis=0, dtype=x.dtype))
+    if order == "tree":
+        total = tree_sum(terms)
+        return total if init is None else _add(init, total)
+    return left_to_right(terms, init)
+
+
+def _add(a, b):
+    return meaning.implementation("add")(a, b)
+
+
+def left_to_right(terms: np.ndarray, init=None) -> np.ndarray:
+    """((init + t0) + t1) + ... along axis 0."""
+    acc = np.zeros(terms.shape[1:], terms.dtype) if init is None else init
+    if terms.dtype.fields is None and terms.shape[0] > 64 and acc.size <= 16384:
+        with np.errstate(all="ignore"):
+            return _accumulate(terms, acc)
+    for term in terms:
+        acc = _add(acc, term)
+    return np.asarray(acc)
+
+
+def _accumulate(terms, acc, block=4096):
+    """The loop above by np.add.accumulate, which is left to right by definition."""
+    for start in range(0, terms.shape[0], block):
+        part = np.concatenate([acc[None], terms[start:start + block]])
+        acc = np.add.accumulate(part, axis=0, dtype=terms.dtype)[-1]
+    return np.asarray(acc)
+
+
+def tree_sum(terms: np.ndarray) -> np.ndarray:
+    """The documented tree along axis 0."""
+    n = terms.shape[0]
+    if n <= LEAF:
+        return left_to_right(terms)
+    whole = n // LEAF * LEAF
+    leaves = left_to_right(np.moveaxis(terms[:whole].reshape(-1, LEAF, *terms.shape[1:]), 1, 0))
+    if whole < n:
+        leaves = np.concatenate([leaves, left_to_right(terms[whole:])[None]])
+    return pairwise(leaves)
+
+
+def pairwise(values: np.ndarray) -> np.ndarray:
+    """Neighbours added level by level along axis 0; an odd last one moves up."""
+    while values.shape[0] > 1:
+        even = values.shape[0] // 2 * 2
+        pairs = _add(values[0:even:2], values[1:even:2])
+        values = pairs if even == values.shape[0] else np.concatenate([pairs, values[even:]])
+    return values[0]
+
+
+def contract(a: np.ndarray, b: np.ndarray, order: str, init=None) -> np.ndarray:
+    """Sum over k of a[k] * b[k] (broadcast against each other after axis 0), in `order`."""
+    shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
+    if order == "tree":
+        total = tree_contract(a, b, shape)
+        return total if init is None else _add(init, total)
+    acc = np.zeros(shape, a.dtype) if init is None else init
+    if order == "fused" and dtypes.of_storage(a.dtype).kind == "f":
+        fma = meaning.implementation("fma")
+        for x, y in zip(a, b):
+            acc = fma(np.broadcast_to(x, shape), np.broadcast_to(y, shape), acc)
+    else:
+        multiply = meaning.implementation("mul")
+        for x, y in zip(a, b):
+            acc = _add(acc, multiply(x, y))
+    return np.asarray(acc)
+
+
+def tree_contract(a, b, shape):
+    """The tree over products, leaf by leaf so that no array of all products is made."""
+    n = a.shape[0]
+    leaves = [contract(a[s:s + LEAF], b[s:s + LEAF], "ordered") for s in range(0, n, LEAF)]
+    return pairwise(np.stack(leaves)) if leaves else np.zeros(shape, a.dtype)

@@ -1,0 +1,213 @@
+"""Reductions other than the sum, and prefix sums.
+
+Products, maxima and minima run left to right; argmax and argmin take the first winner.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from tlgrad.core import dtypes
+from tlgrad.core.aval import Zero, make_aval
+from tlgrad.core.primitive import Primitive
+from tlgrad.core.tensor import convert_array
+from tlgrad.errors import DTypeError, ShapeError
+from tlgrad.ops import meaning, orders
+from tlgrad.ops.define import documented, linear, mul
+from tlgrad.ops.index import take_along_axis
+from tlgrad.ops.layout import (broadcast, moveaxis, reduce_sum, reduced_shape, reshape, sum_axes,
+                               transpose, zeros)
+from tlgrad.ops.logic import convert_like, eq, select
+from tlgrad.ops.shape import concatenate, iota, reverse, slice_axis
+
+
+def _reduction(name, impl, doc, *, kinds, jvp=None, result=None, combine=None, nondiff=None):
+    """Define a primitive that reduces sorted `axes`."""
+    def abstract(x, *, axes):
+        if x.dtype.kind not in kinds:
+            raise DTypeError(f"{name} is not defined for {x.dtype}; it takes {meaning.kind_names(kinds)}")
+        return make_aval(reduced_shape(x.shape, axes), result or x.dtype, x.weak and not result)
+
+    def batch(args, axes_in, size, *, axes):
+        x = moveaxis(args[0], axes_in[0], 0)
+        return prim.bind(x, axes=tuple(a + 1 for a in axes)), 0
+
+    prim = Primitive(name, impl=impl, abstract=abstract, jvp=jvp, batch=batch, kind="reduction",
+                     lower=("reduction", combine or name), nondiff=nondiff)
+    return documented(prim, doc, "x")
+
+
+def _fold(combine, terms):
+    acc = terms[0]
+    for term in terms[1:]:
+        acc = combine(acc, term)
+    return np.asarray(acc)
+
+
+def _extreme(name):
+    combine = meaning.implementation(name)
+
+    def impl(x, *, axes):
+        terms = orders.terms_first(x, axes)
+        if not terms.shape[0]:
+            raise ShapeError(f"{name}: the reduced axes {axes} of shape {x.shape} are empty, and "
+                             f"a {name}imum has no identity; use where= or initial= values instead")
+        # keep the earlier of equal terms, so that the winner is that of argmax / argmin
+        return _fold((lambda a, t: combine(t, a)) if name == "max" else combine, terms)
+    return impl
+
+
+def _winner_jvp(find):
+    def rule(primals, tangents, *, axes):
+        (x,), (x_dot,) = primals, tangents
+        y = find().bind(x, axes=axes)
+        winner = _arg_prim(find()).bind(flat_last(x, axes), axis=y.ndim)
+        picked = take_along_axis(flat_last(x_dot, axes), reshape.bind(winner, shape=(*y.shape, 1)), y.ndim)
+        return y, reshape.bind(picked, shape=y.shape)
+    return rule
+
+
+def flat_last(x, axes):
+    """`axes` joined in row-major order into one last axis."""
+    kept = [k for k in range(x.ndim) if k not in axes]
+    moved = transpose.bind(x, perm=(*kept, *axes))
+    n = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    return reshape.bind(moved, shape=(*[x.shape[k] for k in kept], n))
+
+
+reduce_max = _reduction("reduce_max", _extreme("max"), "Greatest entry along `axes`; NaN spreads; "
+                        "the derivative belongs to the first winner.", kinds="biuf",
+                        jvp=_winner_jvp(lambda: reduce_max), combine="max")
+reduce_min = _reduction("reduce_min", _extreme("min"), "Least entry along `axes`; NaN spreads; "
+                        "the derivative belongs to the first winner.", kinds="biuf",
+                        jvp=_winner_jvp(lambda: reduce_min), combine="min")
+reduce_any = _reduction("reduce_any", lambda x, *, axes: np.any(x, axis=axes),
+                        "True where some entry along `axes` is.", kinds="b", nondiff="")
+reduce_all = _reduction("reduce_all", lambda x, *, axes: np.all(x, axis=axes),
+                        "True where every entry along `axes` is.", kinds="b", nondiff="")
+
+
+# ---- product: leave-one-out derivatives, no division ----
+
+def _prod_impl(x, *, axes):
+    terms = orders.terms_first(x, axes)
+    if not terms.shape[0]:
+        return convert_array(np.ones(terms.shape[1:]), dtypes.of_storage(x.dtype))
+    return _fold(meaning.implementation("mul"), terms)
+
+
+def _prod_jvp(primals, tangents, *, axes):
+    """d prod = sum_k (product before k) (product after k) x_dot_k: right with any zeros."""
+    x, x_dot = flat_last(primals[0], axes), flat_last(tangents[0], axes)
+    y = reduce_prod.bind(primals[0], axes=axes)
+    last, n = x.ndim - 1, x.shape[-1]
+    if n == 0:
+        return y, Zero(y.aval)
+    one = broadcast.bind(convert_like(eq(0, 0), x), shape=(*x.shape[:-1], 1), axes=())
+    before = cumprod(concatenate.bind(one, slice_axis(x, last, 0, n - 1), axis=last), last)
+    after = reverse.bind(cumprod(reverse.bind(
+        concatenate.bind(slice_axis(x, last, 1, n), one, axis=last), axes=(last,)), last), axes=(last,))
+    return y, sum_axes(mul(mul(before, after), x_dot), (last,))
+
+
+reduce_prod = _reduction("reduce_prod", _prod_impl, "Product along `axes`, left to right from 1.",
+                         kinds="iufc", jvp=_prod_jvp, combine="mul")
+
+
+# ---- argmax, argmin ----
+
+def _arg_reduction(name, impl, doc):
+    def abstract(x, *, axis):
+        if x.shape[axis] == 0:
+            raise ShapeError(f"{name}: axis {axis} of shape {x.shape} is empty")
+        return make_aval(reduced_shape(x.shape, (axis,)), dtypes.int64)
+
+    def batch(args, axes, size, *, axis):
+        return prim.bind(moveaxis(args[0], axes[0], 0), axis=axis + 1), 0
+    prim = Primitive(name, impl=impl, abstract=abstract, batch=batch, kind="reduction",
+                     lower=("reduction", name), nondiff="")
+    return documented(prim, doc, "x")
+
+
+argmax_p = _arg_reduction("argmax", lambda x, *, axis: np.argmax(meaning.comparable(x), axis),
+                          "Index of the first greatest entry along `axis`; a NaN wins.")
+argmin_p = _arg_reduction("argmin", lambda x, *, axis: np.argmin(meaning.comparable(x), axis),
+                          "Index of the first least entry along `axis`; a NaN wins.")
+
+
+def _arg_prim(prim):
+    return argmax_p if prim is reduce_max else argmin_p
+
+
+# ---- prefix sums and products ----
+
+def _scan_along(combine, x, axis, first):
+    out = np.empty_like(x)
+    moved, target = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+    acc = first
+    for k in range(moved.shape[0]):
+        acc = combine(acc, moved[k])
+        target[k] = acc
+    return out
+
+
+def _cumsum_impl(x, *, axis, reverse):
+    x = np.flip(x, axis) if reverse else x
+    out = _scan_along(meaning.implementation("add"), x, axis,
+                      np.zeros(reduced_shape(x.shape, (axis,)), x.dtype))
+    return np.flip(out, axis) if reverse else out
+
+
+cumsum_p = linear(
+    "cumsum", "Sums of the first 1, 2, ... entries along `axis`, left to right from +0.",
+    impl=_cumsum_impl, abstract=lambda x, *, axis, reverse: x,
+    transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
+    batch=lambda args, axes, size, *, axis, reverse: (
+        cumsum_p.bind(moveaxis(args[0], axes[0], 0), axis=axis + 1, reverse=reverse), 0),
+    kind="scan")
+
+
+def cumsum_axis(x, axis):
+    """Prefix sums along one axis."""
+    return cumsum_p.bind(x, axis=axis, reverse=False)
+
+
+def cumprod(x, axis):
+    """Prefix products along one axis, left to right."""
+    return cumprod_p.bind(x, axis=axis)
+
+
+def _cumprod_impl(x, *, axis):
+    moved = np.moveaxis(x, axis, 0)
+    if not moved.shape[0]:
+        return x
+    out = np.empty_like(x)
+    target = np.moveaxis(out, axis, 0)
+    target[0] = acc = moved[0]
+    for k in range(1, moved.shape[0]):
+        target[k] = acc = meaning.implementation("mul")(acc, moved[k])
+    return out
+
+
+def _cumprod_jvp(primals, tangents, *, axis):
+    """y_k' = y_(k-1)' x_k + y_(k-1) x_k', as the sum over j <= k of leave-one-out products."""
+    x, x_dot = moveaxis(primals[0], axis, primals[0].ndim - 1), moveaxis(tangents[0], axis, tangents[0].ndim - 1)
+    n, lead = x.shape[-1], x.shape[:-1]
+    y = cumprod_p.bind(primals[0], axis=axis)
+    shape = (*lead, n, n)                     # row j: x with entry j replaced by x_dot_j, 1 before it kept
+    rows = broadcast.bind(x, shape=shape, axes=(*range(len(lead)), len(shape) - 1))
+    dots = broadcast.bind(x_dot, shape=shape, axes=(*range(len(lead)), len(shape) - 1))
+    j = iota.bind(shape=shape, axis=len(shape) - 2, dtype=dtypes.int64)
+    k = iota.bind(shape=shape, axis=len(shape) - 1, dtype=dtypes.int64)
+    from_rules = select(eq(j, k), dots, rows)
+    products = cumprod_p.bind(from_rules, axis=len(shape) - 1)
+    masked = select(j <= k, products, zeros(products.aval))
+    y_dot = reduce_sum.bind(masked, axes=(len(shape) - 2,), order="ordered")
+    return y, moveaxis(y_dot, y_dot.ndim - 1, axis)
+
+
+cumprod_p = documented(
+    Primitive("cumprod", impl=_cumprod_impl, abstract=lambda x, *, axis: x, jvp=_cumprod_jvp,
+              batch=lambda args, axes, size, *, axis: (
+                  cumprod_p.bind(moveaxis(args[0], axes[0], 0), axis=axis + 1), 0),
+              kind="scan", lower=("scan", "mul")),
+    "Products of the first 1, 2, ... entries along `axis`.", "x")
