@@ -221,6 +221,19 @@ def flatten_as(treedef: TreeDef, tree, what: str) -> list:
     return out
 
 
+def fill_none(tree, treedef: TreeDef, value):
+    """`tree` with `value` in place of None wherever `treedef` has a leaf."""
+    if treedef.cls is None:
+        return value if tree is None else tree
+    if type(tree) is not treedef.cls:
+        return tree
+    container = _container(treedef.cls)
+    children, _, aux = container.split(tree)
+    if len(children) != len(treedef.children):
+        return tree
+    return container.join(aux, [fill_none(c, d, value) for c, d in zip(children, treedef.children)])
+
+
 def difference(expected: TreeDef, got: TreeDef, path: str = "") -> str:
     """One sentence on where two structures first differ."""
     where = f"at {path}" if path else "at the top"

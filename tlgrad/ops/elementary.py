@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from math import pi, sqrt as _sqrt
 
-from tlgrad.core.aval import Zero
 from tlgrad.core.dtypes import is_inexact
 from tlgrad.errors import DTypeError
 from tlgrad.ops.arithmetic import add, direction, div, mul, neg, sign, sub
-from tlgrad.ops.define import Elementwise, add_tangents, documented, elementwise, widen
-from tlgrad.ops.logic import eq, gt, where
+from tlgrad.ops.define import Elementwise, documented, elementwise, jvp_from_partials
+from tlgrad.ops.logic import and_, eq, gt, where
 from tlgrad.ops.promote import promote
 
 # ---- exponentials and logarithms ----
@@ -38,21 +37,18 @@ cbrt = elementwise("cbrt", "Cube root of x, exact for cubes; odd.",
                    [lambda y, x: div(1.0, mul(3.0, mul(y, y)))])
 
 
-def _pow_jvp(primals, tangents):
-    """y x^(y-1) x' + x^y log(x) y', with x^(y-1) taken as a power (no division by x)."""
-    x, y = primals
-    z = pow_.bind(x, y)
-    x_dot, y_dot = tangents
-    out = Zero(z.aval)
-    if type(x_dot) is not Zero:
-        slope = where(eq(y, 0), 0, mul(y, pow_(x, sub(y, where(eq(y, 0), 0, 1)))))
-        out = add_tangents(out, mul(slope, x_dot))
-    if type(y_dot) is not Zero:
-        flat = eq(x, 0)
-        if x.dtype.kind == "f":
-            flat = flat & gt(y, 0)
-        out = add_tangents(out, mul(where(flat, 0, mul(z, log(where(flat, 1, x)))), y_dot))
-    return z, widen(out, z.aval)
+def _pow_by_base(z, x, y):
+    """y x^(y-1), as a power: no division by x, and 0 for y = 0."""
+    flat = eq(y, 0)
+    return where(flat, 0, mul(y, pow_(x, sub(y, where(flat, 0, 1)))))
+
+
+def _pow_by_exponent(z, x, y):
+    """x^y log(x), and 0 at x = 0 for y > 0."""
+    flat = eq(x, 0)
+    if x.dtype.kind == "f":
+        flat = and_(flat, gt(y, 0))
+    return where(flat, 0, mul(z, log(where(flat, 1, x))))
 
 
 pow_ = elementwise("pow", """
@@ -63,7 +59,7 @@ pow_ = elementwise("pow", """
 
     >>> pow_(tl.tensor([2.0, 9.0]), tl.tensor([3.0, 0.5]))
     tensor([8., 3.], float64, shape (2,), cpu)
-    """, arity=2, jvp=_pow_jvp)
+    """, [_pow_by_base, _pow_by_exponent])
 
 # ---- trigonometry ----
 
@@ -89,27 +85,20 @@ def _atan_slope(y, x):
 atan = elementwise("atan", "Angle in (-pi/2, pi/2) with tangent x.", [_atan_slope])
 
 
-def _atan2_jvp(primals, tangents):
-    """(x y' - y x') / (x^2 + y^2), scaled by the larger operand; 0 at the origin."""
-    y, x = primals
-    angle = atan2.bind(y, x)
+def _over_square(a, x, y):
+    """a / (x^2 + y^2) through hypot, without overflow; 0 at the origin."""
     size = hypot(x, y)
     origin = eq(size, 0)
-    size = where(origin, 1.0, size)
-    y_dot, x_dot = tangents
-    out = Zero(angle.aval)
-    if type(y_dot) is not Zero:
-        out = add_tangents(out, mul(div(div(x, size), size), y_dot))
-    if type(x_dot) is not Zero:
-        out = add_tangents(out, mul(neg(div(div(y, size), size)), x_dot))
-    return angle, widen(out, angle.aval)
+    safe = where(origin, 1.0, size)
+    return where(origin, 0.0, div(div(a, safe), safe))
 
 
 atan2 = elementwise("atan2", """
     Angle of the point (y, x) in (-pi, pi]: atan2(first, second).
 
     The derivative at the origin is 0 by convention.
-    """, arity=2, kinds="f", jvp=_atan2_jvp, names="y x")
+    """, [lambda angle, y, x: _over_square(x, x, y), lambda angle, y, x: _over_square(neg(y), x, y)],
+    kinds="f", names="y x")
 
 hypot = elementwise("hypot", "sqrt(x^2 + y^2) without overflow.",
                     [lambda r, x, y: direction(x, r), lambda r, x, y: direction(y, r)], kinds="f")
@@ -152,11 +141,8 @@ erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
 
 # ---- integer powers ----
 
-def _integer_pow_jvp(primals, tangents, *, n):
-    (x,), (x_dot,) = primals, tangents
-    y = integer_pow.bind(x, n=n)
-    slope = mul(n, integer_pow.bind(x, n=n - 1)) if n else 0
-    return y, widen(mul(slope, x_dot), y.aval)
+def _integer_pow_slope(y, x, *, n):
+    return mul(n, integer_pow.bind(x, n=n - 1)) if n else mul(0, x)
 
 
 class _IntegerPow(Elementwise):
@@ -169,9 +155,11 @@ class _IntegerPow(Elementwise):
 
 
 integer_pow = documented(
-    _IntegerPow("integer_pow", 1, kinds="iufc", jvp=_integer_pow_jvp), """
+    _IntegerPow("integer_pow", 1, kinds="iufc"), """
     x**n for a fixed integer n, by repeated squaring: n = 3 is x * (x * x); below zero, 1 / x**-n.
 
     >>> integer_pow(tl.tensor([1.0, 2.0, 3.0]), 3)
     tensor([ 1.,  8., 27.], float64, shape (3,), cpu)
     """, "x n")
+integer_pow.partials = (_integer_pow_slope,)
+integer_pow.jvp = jvp_from_partials(integer_pow, integer_pow.partials)

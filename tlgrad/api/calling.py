@@ -1,0 +1,176 @@
+"""From a user's callable with arguments of any form to a flat function of values, and back."""
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from tlgrad.core import tree
+from tlgrad.core.source import describe_callable
+from tlgrad.core.tensor import Tensor, as_value
+from tlgrad.core.trace import Value
+from tlgrad.errors import ArgumentError, OutputError
+
+
+@functools.lru_cache(maxsize=4096)
+def _signature_of(f) -> inspect.Signature | None:
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):
+        return None
+
+
+def signature(f) -> inspect.Signature | None:
+    """The signature of a callable, or None when it has none that Python knows."""
+    try:
+        return _signature_of(f)
+    except TypeError:                         # unhashable callable object
+        return inspect.signature(f)
+
+
+class Selected:
+    """The arguments that a transform acts on, taken out of a call.
+
+    `values`: the selected arguments; `call(*values)`: the function with them put back; `names`:
+    how messages name them.
+    """
+
+    __slots__ = ("f", "values", "names", "args", "kwargs", "where")
+
+    def __init__(self, f, argnums, args, kwargs):
+        self.f, self.args, self.kwargs = f, list(args), dict(kwargs)
+        self.where: list[Any] = [self._locate(a) for a in argnums]
+        self.names = [self._name(w) for w in self.where]
+        self.values = [self.args[w] if isinstance(w, int) else self.kwargs[w] for w in self.where]
+
+    def _locate(self, a):
+        """A position in args, or a key of kwargs."""
+        sig = signature(self.f)
+        if isinstance(a, str):
+            return self._locate_name(a, sig)
+        index = a + len(self.args) if a < 0 else a
+        if 0 <= index < len(self.args):
+            return index
+        if sig is not None:
+            names = [p.name for p in sig.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            if 0 <= index < len(names):
+                return self._locate_name(names[index], sig)
+        raise ArgumentError(f"argnums={a}: {describe_callable(self.f)} was called with {len(self.args)} "
+                            f"positional arguments{self._known(sig)}")
+
+    def _locate_name(self, name, sig):
+        if name in self.kwargs:
+            return name
+        parameter = sig.parameters.get(name) if sig else None
+        if parameter is not None and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            index = list(sig.parameters).index(name)
+            if index < len(self.args):
+                return index
+        if parameter is not None and parameter.default is not inspect.Parameter.empty:
+            self.kwargs[name] = parameter.default
+            return name
+        if parameter is not None:
+            raise ArgumentError(f"{describe_callable(self.f)} was called without its argument {name!r}")
+        raise ArgumentError(f"{describe_callable(self.f)} has no argument {name!r}{self._known(sig)}")
+
+    def _known(self, sig) -> str:
+        return f"; its parameters are {', '.join(sig.parameters)}" if sig and sig.parameters else ""
+
+    def _name(self, where) -> str:
+        if isinstance(where, str):
+            return f"argument {where!r}"
+        sig = signature(self.f)
+        names = list(sig.parameters) if sig else []
+        label = f" ({names[where]!r})" if where < len(names) else ""
+        return f"argument {where}{label}"
+
+    def call(self, *values):
+        """The function applied with the selected arguments replaced."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for where, value in zip(self.where, values, strict=True):
+            if isinstance(where, int):
+                args[where] = value
+            else:
+                kwargs[where] = value
+        return self.f(*args, **kwargs)
+
+
+def as_argnums(argnums, f) -> tuple[tuple, bool]:
+    """argnums as a tuple, and whether a single one was given."""
+    single = isinstance(argnums, (int, str, np.integer))
+    many = (argnums,) if single else tuple(argnums)
+    for a in many:
+        if isinstance(a, bool) or not isinstance(a, (int, str, np.integer)):
+            raise ArgumentError(f"argnums of {describe_callable(f)} are positions or names, got {a!r}")
+    return many, single
+
+
+class FlatFunction:
+    """A function of trees as a function of flat values; remembers the structure of its result."""
+
+    def __init__(self, f: Callable, in_tree: tree.TreeDef, what: str, has_aux: bool = False):
+        self.f, self.in_tree, self.what, self.has_aux = f, in_tree, what, has_aux
+        self.out_tree: tree.TreeDef | None = None
+        self.aux: Any = None
+
+    def __call__(self, *leaves):
+        out = self.f(*tree.unflatten(self.in_tree, leaves))
+        if self.has_aux:
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise OutputError(f"{self.what}: with has_aux=True the function returns (result, aux), "
+                                  f"got {type(out).__name__}")
+            out, self.aux = out
+        flat, self.out_tree = flatten_output(out, self.what)
+        return flat
+
+
+def flatten_output(out, what: str) -> tuple[list[Value], tree.TreeDef]:
+    """The values of a result; OutputError names the function and the path of what is no value."""
+    if out is None:
+        raise OutputError(f"{what} returned None: it has probably lost its return statement")
+    leaves, treedef = tree.flatten(out)
+    values = []
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, Value):
+            values.append(leaf)
+            continue
+        where = tree.paths(treedef)[k]
+        values.append(as_value(leaf, f"the result of {what}" + (f" at {where}" if where else "")))
+    return values, treedef
+
+
+def flatten_values(args: Sequence, names: Sequence[str]) -> tuple[list[Value], tree.TreeDef, list[str]]:
+    """Values of argument trees, their structure, and a name for each leaf."""
+    leaves, treedef = tree.flatten(tuple(args))
+    if all(isinstance(x, Value) for x in leaves):
+        return leaves, treedef, LeafNames(treedef, names)
+    labels = LeafNames(treedef, names)
+    return [x if isinstance(x, Value) else as_value(x, labels[k]) for k, x in enumerate(leaves)], treedef, labels
+
+
+class LeafNames:
+    """Names of leaves for messages, worked out when one is asked for."""
+
+    def __init__(self, treedef, names):
+        self.treedef, self.names = treedef, names
+
+    def __getitem__(self, k: int) -> str:
+        labels = [name + (f" at {path}" if path else "")
+                  for name, child in zip(self.names, self.treedef.children) for path in tree.paths(child)]
+        return labels[k]
+
+
+def wrap(f: Callable, wrapper: Callable, prefix: str) -> Callable:
+    """functools.wraps with a docstring that says what was done; works for any callable."""
+    functools.update_wrapper(wrapper, f, updated=())
+    name = getattr(f, "__name__", type(f).__name__)
+    doc = getattr(f, "__doc__", None) or ""
+    wrapper.__doc__ = f"{prefix} of {name}." + (f"\n\n{inspect.cleandoc(doc)}" if doc else "")
+    return wrapper
+
+
+def is_concrete(values) -> bool:
+    """True when all values are tensors."""
+    return all(type(v) is Tensor for v in values)

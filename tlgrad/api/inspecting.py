@@ -1,0 +1,91 @@
+"""Looking at programs without running them: make_jaxpr, eval_shape, cache_info."""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from tlgrad.api.calling import FlatFunction, LeafNames, signature, wrap
+from tlgrad.core import counters, tree
+from tlgrad.core.aval import Aval, make_aval
+from tlgrad.core.jaxpr import ClosedJaxpr
+from tlgrad.core.source import describe_callable
+from tlgrad.core.tensor import as_value
+from tlgrad.errors import DTypeError
+from tlgrad.transforms.stage import stage
+
+
+def aval_of(x: Any, label: str = "an argument") -> Aval:
+    """The aval of a value, of an Aval, or of anything with shape and dtype."""
+    if isinstance(x, Aval):
+        return x
+    if not hasattr(x, "aval") and hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
+        return make_aval(tuple(x.shape), x.dtype)
+    return as_value(x, label).aval
+
+
+def make_jaxpr(f: Callable | None = None) -> Callable:
+    """The function that gives the jaxpr of `f` for its arguments, without running it.
+
+    >>> tl.make_jaxpr(lambda x: x * x + 1)(2.0)
+    { lambda x:float64[]* ;
+        a:float64[]* = mul x x
+        b:float64[]* = add a 1.0:float64
+      in (b,) }
+    """
+    def staged(*args, **kwargs):
+        jaxpr, consts, _ = _stage(f, args, kwargs)
+        return ClosedJaxpr(jaxpr, consts)
+    return wrap(f, staged, "The jaxpr")
+
+
+def eval_shape(f: Callable, *args, **kwargs):
+    """The avals of f(*args), as a tree, without computing; arguments may be avals (`tl.Aval`).
+
+    >>> tl.eval_shape(lambda x: tl.sum(x, axis=0), tl.aval((2**31, 3), tl.float32))
+    float32[3]
+    """
+    jaxpr, _, out_tree = _stage(f, args, kwargs)
+    return tree.unflatten(out_tree, [a.strong() for a in jaxpr.out_avals])
+
+
+def aval(shape, dtype) -> Aval:
+    """An abstract value of this shape and dtype, for `eval_shape` and `make_jaxpr`."""
+    try:
+        return make_aval(tuple(shape), dtype)
+    except TypeError:
+        raise DTypeError(f"aval takes a shape tuple and a dtype, got {shape!r} and {dtype!r}") from None
+
+
+def _stage(f, args, kwargs):
+    leaves, in_tree = tree.flatten((args, kwargs))
+    labels = LeafNames(in_tree, ["the arguments", "the keyword arguments"])
+    avals = [aval_of(x, labels[k]) for k, x in enumerate(leaves)]
+    what = describe_callable(f)
+    flat = FlatFunction(lambda a, k: f(*a, **k), in_tree, what)
+    sig = signature(f)
+    names = [p.name for p in sig.parameters.values()] if sig and len(avals) == len(args) else []
+    jaxpr, consts = stage(flat, avals, names[:len(avals)], what)
+    return jaxpr, consts, flat.out_tree
+
+
+class CacheInfo(NamedTuple):
+    """Counts since the start or the last `clear_caches`: traces, those caused by a changed captured
+    value, kernels compiled, found in memory, found on disk; and the latest reasons."""
+    traces: int
+    retraces: int
+    compiles: int
+    memory_hits: int
+    disk_hits: int
+    reasons: tuple[str, ...]
+
+
+def cache_info() -> CacheInfo:
+    """What was traced and compiled so far, with the reason of each trace.
+
+    >>> tl.cache_info().traces >= 0
+    True
+    """
+    c = counters.counts
+    return CacheInfo(c["traces"], c["retraces"], c["compiles"], c["memory_hits"], c["disk_hits"],
+                     tuple(counters.reasons))
+
+

@@ -1,0 +1,225 @@
+"""`run`: trace a callable once per kind of arguments, and execute it on a device.
+
+    run(f)(x) = unflatten . execute(device) . stage(f) . flatten
+
+A trace is kept per (structure, avals, static values, order) and used while what the function
+captured is unchanged (`core.guard`).
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import OrderedDict
+from typing import Any, Callable, NamedTuple
+
+from tlgrad.api.calling import FlatFunction, flatten_values, signature
+from tlgrad.api.record import record
+from tlgrad.control.call import call
+from tlgrad.core import counters, execute, tree
+from tlgrad.core.guard import Guard
+from tlgrad.core.jaxpr import Jaxpr
+from tlgrad.core.source import describe_callable
+from tlgrad.core.tensor import Tensor
+from tlgrad.core.trace import EVAL, current_trace
+from tlgrad.errors import ArgumentError, RecordError
+from tlgrad.ops import orders
+from tlgrad.transforms.stage import StageTrace, stage
+
+#: traces kept for one function; the least recently used is dropped
+MAX_TRACES = 256
+
+
+class Options(NamedTuple):
+    """How a call is run: the device, the order of sums, the format floats are taken in."""
+    device: str = "cpu"
+    order: str | None = None
+    dtype: Any = None
+
+
+class Plan(NamedTuple):
+    """A traced call: program, captured values, structure of the result, and its guard."""
+    jaxpr: Jaxpr
+    consts: list
+    out_tree: tree.TreeDef
+    guard: Guard
+
+
+class Run:
+    """A callable that traces, compiles and executes `f`.  Made by `tl.run`."""
+
+    def __init__(self, f: Callable, options: Options, static: tuple = ()):
+        if not callable(f):
+            raise ArgumentError(f"run takes a callable, got {type(f).__name__}: {f!r:.60}")
+        self.options, self.static = options, static
+        self.plans: OrderedDict[Any, Plan] = OrderedDict()
+        functools.update_wrapper(self, f, updated=())
+        self.f = f
+        execute.backend(options.device)            # an unknown device is an error here, not later
+
+    def __call__(self, *args, **kwargs):
+        kwargs, static = self._take_static(args, kwargs)
+        args, static_args = self._static_args(args)
+        leaves, in_tree, _ = flatten_values((args, kwargs), ["the arguments", "the keyword arguments"])
+        if current_trace() is not EVAL or not all(type(x) is Tensor for x in leaves):
+            return self._inside(leaves, in_tree, static, static_args)
+        plan = self._plan(leaves, in_tree, static, static_args)
+        arrays = [x.data for x in (*plan.consts, *leaves)]
+        outs = execute.execute(plan.jaxpr, arrays, self.options.device)
+        values = [Tensor.own(y, a.weak) for y, a in zip(outs, plan.jaxpr.out_avals)]
+        return tree.unflatten(plan.out_tree, values)
+
+    # -- static arguments --
+
+    def _take_static(self, args, kwargs):
+        """Static arguments given by keyword or default are taken out and joined to the cache key."""
+        if not self.static:
+            return kwargs, ()
+        kwargs = dict(kwargs)
+        names = [s for s in self.static if isinstance(s, str)]
+        static = tuple((n, _hashable(n, kwargs.pop(n), self.f)) for n in names if n in kwargs)
+        return kwargs, static
+
+    def _static_args(self, args):
+        if not self.static:
+            return args, ()
+        sig = signature(self.f)
+        names = list(sig.parameters) if sig else []
+        places = {s if isinstance(s, int) else names.index(s) for s in self.static
+                  if isinstance(s, int) or s in names}
+        static = tuple((k, _hashable(names[k] if k < len(names) else k, x, self.f))
+                       for k, x in enumerate(args) if k in places)
+        return tuple(x for k, x in enumerate(args) if k not in places), static
+
+    def _bound(self, static, static_args):
+        """f with its static arguments put back."""
+        if not static and not static_args:
+            return lambda args, kwargs: self.f(*args, **kwargs)
+
+        def bound(args, kwargs):
+            args = list(args)
+            for place, value in static_args:
+                args.insert(place, value)
+            return self.f(*args, **kwargs, **dict(static))
+        return bound
+
+    # -- tracing --
+
+    def _plan(self, leaves, in_tree, static, static_args) -> Plan:
+        order = self.options.order or orders.current_order()
+        key = (in_tree, tuple([x.aval for x in leaves]), static, static_args, order)
+        plan = self.plans.get(key)
+        if plan is not None and plan.guard.holds():
+            self.plans.move_to_end(key)
+            return plan
+        plan = self._trace(leaves, in_tree, static, static_args, order, known=plan)
+        self.plans[key] = plan
+        if len(self.plans) > MAX_TRACES:
+            self.plans.popitem(last=False)
+        return plan
+
+    def _trace(self, leaves, in_tree, static, static_args, order, known) -> Plan:
+        what = describe_callable(self.f)
+        counters.count_trace(self.f, known is not None, [x.aval for x in leaves])
+        flat = FlatFunction(self._bound(static, static_args), in_tree, what)
+        guard = Guard(self.f)
+        with orders.use_order(order):
+            jaxpr, consts = stage(flat, [x.aval for x in leaves], self._names(in_tree), what)
+        return Plan(jaxpr, consts, flat.out_tree, guard)
+
+    def _names(self, in_tree) -> list[str]:
+        """Variable names for plain positional arguments."""
+        sig = signature(self.f)
+        args_tree = in_tree.children[0]
+        if sig is None or self.static or any(c.n_leaves != 1 or c.cls for c in args_tree.children):
+            return []
+        names = [p.name for p in sig.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        return names[:len(args_tree.children)]
+
+    def _inside(self, leaves, in_tree, static, static_args):
+        """A run inside another transform: written out while staging, one `call` equation elsewhere."""
+        flat = FlatFunction(self._bound(static, static_args), in_tree, describe_callable(self.f))
+        order = self.options.order or orders.current_order()
+        with orders.use_order(order):
+            if type(current_trace()) is StageTrace:
+                outs = flat(*leaves)
+                return tree.unflatten(flat.out_tree, outs)
+            jaxpr, consts = stage(flat, [x.aval for x in leaves])
+        outs = call.bind(*consts, *leaves, jaxpr=jaxpr, name=getattr(self, "__name__", "run"),
+                         order=order, device=self.options.device)
+        return tree.unflatten(flat.out_tree, outs)
+
+    # -- variants --
+
+    def on(self, device: str) -> "Run":
+        """The same function on another device."""
+        return self.using(device=device)
+
+    def using(self, **options) -> "Run":
+        """The same function with other options: device=, order=, dtype=."""
+        return Run(self.f, self.options._replace(**options), self.static)
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        bound = Run(self.f.__get__(instance, owner), self.options, self.static)
+        bound.plans = _plans_of_instance(self.plans, instance)
+        return bound
+
+    def __repr__(self):
+        return f"<run of {describe_callable(self.f)} on {self.options.device}>"
+
+    def __reduce__(self):
+        if getattr(inspect.getmodule(self.f), getattr(self.f, "__qualname__", ""), None) is self:
+            return self.f.__qualname__
+        return _remake, (self.f, self.options, self.static)
+
+    def backward(self, *_):
+        """Only records have gradients."""
+        raise RecordError("run does not record: use tl.record(f)(x).backward(), or tl.grad(f)(x)")
+
+
+def _plans_of_instance(plans, instance):
+    """The traces of a method for one object, kept with the method (the guard keeps the object)."""
+    key = ("instance", id(instance))
+    if key not in plans:
+        plans[key] = OrderedDict()
+        if len(plans) > MAX_TRACES:
+            plans.popitem(last=False)
+    return plans[key]
+
+
+def _hashable(name, value, f):
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(f"{describe_callable(f)}: the static argument {name!r} must be hashable, got "
+                            f"{type(value).__name__}: {value!r:.60}; pass a tuple, or make it an ordinary "
+                            "argument") from None
+    return value
+
+
+def _remake(f, options, static):
+    return Run(f, options, static)
+
+
+def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = None, grad: bool = False,
+        static: Any = ()):
+    """Run a whole-tensor function: traced once per kind of arguments, then executed on `device`.
+
+    Arguments and results are tensors, numbers, or trees of them; the shapes may change.  order: the
+    order of sums and contractions ("ordered", "fused", "tree", "free"), that of the caller if not
+    given.  static: names or positions of arguments that are no tensors (hashable; a new value
+    traces again).  grad=True records: see `record`.
+
+    Raises OutputError when the function returns something else, UnsupportedError for a device that is
+    not there.
+
+    >>> energy = tl.run(lambda x: tl.sum(x * x))
+    >>> energy(tl.tensor([1.0, 2.0, 3.0]))
+    tensor(14., float64, shape (), cpu)
+    """
+    if f is None:
+        return functools.partial(run, device=device, order=order, grad=grad, static=static)
+    static = (static,) if isinstance(static, (str, int)) else tuple(static)
+    made = Run(f, Options(device, orders.check_order(order) if order else None), static)
+    return record(made) if grad else made
