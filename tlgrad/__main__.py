@@ -1,0 +1,50 @@
+"""Commands: ``python3 -m tlgrad tour``, ``python3 -m tlgrad info``."""
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import platform
+import sys
+
+import tlgrad as tl
+from tlgrad.core import execute
+from tlgrad.errors import UnsupportedError
+from tlgrad.tour import run_tour
+
+
+def info() -> int:
+    """Print versions, devices and caches."""
+    print(f"tlgrad {tl.__version__}, Python {platform.python_version()}, {platform.machine()}")
+    for name in ("numpy", "numba", "llvmlite", "mpmath", "tqdm", "pycuda"):
+        try:
+            print(f"  {name:9} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            print(f"  {name:9} not installed")
+    print("devices")
+    for device in ("cpu", "gpu"):
+        try:
+            print(f"  {device:9} {execute.backend(device).name}")
+        except UnsupportedError as error:
+            print(f"  {device:9} {error}")
+    print("caches")
+    for name, value in tl.cache_info()._asdict().items():
+        if name != "reasons":
+            print(f"  {name:13} {value}")
+    return 0
+
+
+def tour() -> int:
+    """Run the worked examples; 1 if one differs."""
+    return 1 if run_tour() else 0
+
+
+def main(argv=None) -> int:
+    """Parse the command line and run a command."""
+    parser = argparse.ArgumentParser(prog="python3 -m tlgrad", description=tl.__doc__)
+    commands = {"tour": tour, "info": info}
+    parser.add_argument("command", choices=commands, help="tour: the worked examples; info: versions, devices, caches")
+    return commands[parser.parse_args(argv).command]()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
