@@ -1,4 +1,10 @@
 """tlgrad: function transformations for Python in which the program defines the bits."""
+import pathlib as _pathlib
+
+_here = _pathlib.Path(__file__).parent
+if not (_here / "kernels").exists():
+    __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
+
 from tlgrad import errors
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
