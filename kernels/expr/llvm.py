@@ -1,0 +1,191 @@
+"""LLVM IR text: one line per operation, on scalars or on explicit vectors; no fast-math flags.
+
+`LLVM` can be used on its own or share the state of a kernel compiler: pass the
+list that lines go to, the label of the block they go to, and a counter for names. After a body,
+`block` is the label of the current block (a `rare` branch splits it), `declarations` the
+module-level lines, and `tables` the big tables that are external symbols (`link` gives them
+addresses). Small tables are permuted in registers where AVX-512 has the instruction, loaded
+elsewhere.
+
+Needs LLVM 19 or newer (``splat`` constants, opaque pointers).
+"""
+import itertools
+import struct
+
+import numpy as np
+
+from .value import Value, WIDTH
+
+TYPE = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32", "b": "i1"}
+INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor",
+           "shl": "shl", "lshr": "lshr", "ashr": "ashr", "lt": "icmp slt", "le": "icmp sle",
+           "gt": "icmp sgt", "ge": "icmp sge", "eq": "icmp eq", "ne": "icmp ne", "ult": "icmp ult"}
+FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "lt": "fcmp olt",
+         "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une"}
+INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "rint": "roundeven"}
+SMALL = 16
+COLD = '!{!"branch_weights", i32 1, i32 4000}'
+
+
+def literal(number, type):
+    """The text of a constant; floats as the bits of the binary64 value, as LLVM wants them."""
+    if type == "b":
+        return "true" if number else "false"
+    if type in ("i64", "i32"):
+        width = WIDTH[type]
+        return str((int(number) + (1 << width - 1)) % (1 << width) - (1 << width - 1))
+    number = float(np.float32(number)) if type == "f32" else float(number)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016x}"
+
+
+class LLVM:
+    """The emitter of LLVM IR; `lanes` is 1 for scalar code, `avx512` permits its permutations."""
+
+    def __init__(self, lanes=1, *, avx512=False, lines=None, block="entry", names=None):
+        self.lanes, self.avx512, self.block = lanes, avx512, block
+        self.lines = [] if lines is None else lines
+        self.names = itertools.count() if names is None else names
+        self.declarations, self.tables, self._constants = {}, {}, {}
+
+    def type(self, type):
+        return TYPE[type] if self.lanes == 1 else f"<{self.lanes} x {TYPE[type]}>"
+
+    def name(self):
+        return f"%e{next(self.names)}"
+
+    def emit(self, text):
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def value(self, handle, type):
+        """A Value of this emitter for an operand that something else has emitted."""
+        return Value(self, handle, type)
+
+    def const(self, number, type):
+        text = literal(number, type)
+        return text if self.lanes == 1 else f"splat ({TYPE[type]} {text})"
+
+    def typed(self, value):
+        return f"{self.type(value.type)} {value.handle}"
+
+    def op(self, name, type, *values):
+        first = values[0]
+        floating = first.type in ("f64", "f32")
+        if name in INTRINSIC:
+            return self.intrinsic(INTRINSIC[name], type, values)
+        if name == "select":
+            return self.emit("select " + ", ".join(map(self.typed, values)))
+        if name == "neg":
+            instruction = "fneg" if floating else f"sub {self.type(type)} {self.const(0, type)},"
+            return self.emit(f"{instruction} {self.typed(first) if floating else first.handle}")
+        if name == "not":
+            return self.emit(f"xor {self.typed(first)}, {self.const(-1, type)}")
+        if len(values) == 1:
+            return self.emit(f"{name} {self.typed(first)} to {self.type(type)}")
+        instruction = (FLOAT if floating else INTEGER)[name]
+        return self.emit(f"{instruction} {self.typed(first)}, {values[1].handle}")
+
+    def intrinsic(self, name, type, values):
+        suffix = type if self.lanes == 1 else f"v{self.lanes}{type}"
+        symbol = f"@llvm.{name}.{suffix}"
+        self.declare(symbol, self.type(type), [self.type(v.type) for v in values])
+        return self.emit(f"call {self.type(type)} {symbol}({', '.join(map(self.typed, values))})")
+
+    def declare(self, symbol, result, arguments):
+        if symbol not in self.declarations:
+            self.declarations[symbol] = f"declare {result} {symbol}({', '.join(arguments)})"
+
+    def global_of(self, table):
+        symbol = f"@tlgrad.{table.name}"
+        if symbol not in self.declarations:
+            array = f"[{len(table)} x double]"
+            if len(table) > SMALL:
+                self.tables[symbol[1:]] = table
+                self.declarations[symbol] = f"{symbol} = external constant {array}"
+            else:
+                numbers = ", ".join(f"double {literal(x, 'f64')}" for x in table.numbers)
+                self.declarations[symbol] = (f"{symbol} = internal constant {array} [{numbers}], "
+                                             "align 64")
+        return symbol
+
+    def lookup(self, table, index):
+        if self.avx512 and self.lanes == 8 and len(table) in (8, 16):
+            return self._permute(table, index)
+        symbol = self.global_of(table)
+        if self.lanes == 1:
+            return self._load(symbol, index.handle)
+        return self._gather(symbol, index)
+
+    def _load(self, symbol, index):
+        pointer = self.emit(f"getelementptr inbounds double, ptr {symbol}, i64 {index}")
+        return self.emit(f"load double, ptr {pointer}, align 8")
+
+    def _gather(self, symbol, index):
+        """One load per lane: faster than the gather instruction except on AVX-512."""
+        n = self.lanes
+        if self.avx512:
+            place = f"getelementptr inbounds double, ptr {symbol}, {self.typed(index)}"
+            types = f"<{n} x ptr>", "i32", f"<{n} x i1>", f"<{n} x double>"
+            name = f"@llvm.masked.gather.v{n}f64.v{n}p0"
+            self.declare(name, types[3], [types[0], "i32 immarg", *types[2:]])
+            values = self.emit(place), "8", "splat (i1 true)", "poison"
+            arguments = ", ".join(f"{t} {v}" for t, v in zip(types, values))
+            return self.emit(f"call {types[3]} {name}({arguments})")
+        out = "poison"
+        for lane in range(n):
+            i = self.emit(f"extractelement {self.typed(index)}, i64 {lane}")
+            x = self._load(symbol, i)
+            out = self.emit(f"insertelement <{n} x double> {out}, double {x}, i64 {lane}")
+        return out
+
+    def _permute(self, table, index):
+        halves = [", ".join(f"double {literal(x, 'f64')}" for x in table.numbers[i:i + 8])
+                  for i in range(0, len(table), 8)]
+        first = f"<8 x double> <{halves[0]}>"
+        if len(halves) == 1:
+            symbol = "@llvm.x86.avx512.permvar.df.512"
+            self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>"])
+            return self.emit(f"call <8 x double> {symbol}({first}, {self.typed(index)})")
+        symbol = "@llvm.x86.avx512.vpermi2var.pd.512"
+        self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>", "<8 x double>"])
+        return self.emit(f"call <8 x double> {symbol}({first}, {self.typed(index)}, "
+                         f"<8 x double> <{halves[1]}>)")
+
+    def any(self, mask):
+        """An i1: whether any lane of `mask` is set."""
+        if self.lanes == 1:
+            return mask.handle
+        word = self.emit(f"bitcast {self.typed(mask)} to i{self.lanes}")
+        return self.emit(f"icmp ne i{self.lanes} {word}, 0")
+
+    def rare(self, mask, slow, values):
+        some = self.any(mask)
+        cold, join, here = (f"rare{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
+        self.declarations["!900"] = f"!900 = {COLD}"
+        self.lines += [f"  br i1 {some}, label %{cold}, label %{join}, !prof !900", f"{cold}:"]
+        self.block = cold
+        new = [Value(self, self.op("select", old.type, mask, v, old), old.type)
+               for v, old in zip(slow(), values, strict=True)]
+        end, self.block = self.block, join
+        self.lines += [f"  br label %{join}", f"{join}:"]
+        return [Value(self, self.emit(f"phi {self.type(old.type)} [ {old.handle}, %{here} ], "
+                                      f"[ {v.handle}, %{end} ]"), old.type)
+                for v, old in zip(new, values)]
+
+
+def module(function_lines, emitter):
+    """The text of a module: the declarations that a body needed, then the function."""
+    return "\n".join([*emitter.declarations.values(), *function_lines, ""])
+
+
+def link(tables):
+    """Give the external tables of a module their addresses; call it before the object is loaded."""
+    import llvmlite.binding as binding
+    for symbol, table in tables.items():
+        if symbol not in _LINKED:
+            _LINKED[symbol] = np.array(table.numbers)
+            binding.add_symbol(symbol, _LINKED[symbol].ctypes.data)
+
+
+_LINKED = {}
