@@ -42,7 +42,8 @@ def main(argv=None) -> int:
     """Parse the command line and run a command."""
     parser = argparse.ArgumentParser(prog="python3 -m tlgrad", description=tl.__doc__)
     commands = {"tour": tour, "info": info}
-    parser.add_argument("command", choices=commands, help="tour: the worked examples; info: versions, devices, caches")
+    parser.add_argument("command", choices=commands,
+                        help="tour: the worked examples; info: versions, devices, caches")
     return commands[parser.parse_args(argv).command]()
 
 

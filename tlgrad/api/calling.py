@@ -30,6 +30,10 @@ def signature(f) -> inspect.Signature | None:
         return inspect.signature(f)
 
 
+def _is_positional(p: inspect.Parameter) -> bool:
+    return p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+
+
 class Selected:
     """The arguments that a transform acts on, taken out of a call.
 
@@ -54,7 +58,7 @@ class Selected:
         if 0 <= index < len(self.args):
             return index
         if sig is not None:
-            names = [p.name for p in sig.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            names = [p.name for p in sig.parameters.values() if _is_positional(p)]
             if 0 <= index < len(names):
                 return self._locate_name(names[index], sig)
         raise ArgumentError(f"argnums={a}: {describe_callable(self.f)} was called with {len(self.args)} "
@@ -64,7 +68,7 @@ class Selected:
         if name in self.kwargs:
             return name
         parameter = sig.parameters.get(name) if sig else None
-        if parameter is not None and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+        if parameter is not None and _is_positional(parameter):
             index = list(sig.parameters).index(name)
             if index < len(self.args):
                 return index
@@ -147,7 +151,8 @@ def flatten_values(args: Sequence, names: Sequence[str]) -> tuple[list[Value], t
     if all(isinstance(x, Value) for x in leaves):
         return leaves, treedef, LeafNames(treedef, names)
     labels = LeafNames(treedef, names)
-    return [x if isinstance(x, Value) else as_value(x, labels[k]) for k, x in enumerate(leaves)], treedef, labels
+    values = [x if isinstance(x, Value) else as_value(x, labels[k]) for k, x in enumerate(leaves)]
+    return values, treedef, labels
 
 
 class LeafNames:

@@ -109,10 +109,10 @@ def _once(f, direction):
 def _taylor(f, direction, n, x, what):
     """n! times the coefficient of t^n of f(x + t v)."""
     xs, in_tree, labels = flatten_values((x,), ["the argument"])
-    given = tree.flatten_as(in_tree, (direction,), f"derivative of {what}: a direction differs from the argument")
+    given = tree.flatten_as(in_tree, (direction,),
+                            f"derivative of {what}: a direction differs from the argument")
     vs = [match_tangent(v, leaf, labels[k], f"derivative of {what}", "direction")
           for k, (v, leaf) in enumerate(zip(given, xs))]
     flat = FlatFunction(f, in_tree, what)
     series = jet_flat(flat, xs, [[v, *[Zero(v.aval)] * (n - 1)] for v in vs])
-    return tree.unflatten(flat.out_tree, [instantiate(c[n]) if type(c[n]) is Zero else mul(float(factorial(n)), c[n])
-                                          for c in series])
+    return tree.unflatten(flat.out_tree, [mul(float(factorial(n)), instantiate(c[n])) for c in series])

@@ -87,5 +87,3 @@ def cache_info() -> CacheInfo:
     c = counters.counts
     return CacheInfo(c["traces"], c["retraces"], c["compiles"], c["memory_hits"], c["disk_hits"],
                      tuple(counters.reasons))
-
-

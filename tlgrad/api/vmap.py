@@ -46,7 +46,8 @@ def vmap(f: Callable | None = None, in_axes: Any = 0, out_axes: Any = 0, axis_si
         flat = FlatFunction(call, in_tree, what)
         outs, axes_out = batch_flat(flat, values, flat_axes, size)
         wanted = broadcast_prefix(out_axes, flat.out_tree, f"vmap of {what}: out_axes")
-        return tree.unflatten(flat.out_tree, [_place(y, k, w, size, what) for y, k, w in zip(outs, axes_out, wanted)])
+        placed = [_place(y, k, w, size, what) for y, k, w in zip(outs, axes_out, wanted)]
+        return tree.unflatten(flat.out_tree, placed)
     return wrap(f, over_lanes, "Map over lanes")
 
 

@@ -240,7 +240,8 @@ def difference(expected: TreeDef, got: TreeDef, path: str = "") -> str:
     if expected.cls is not got.cls:
         return f"{where}, expected {_name(expected)}, got {_name(got)}"
     if expected.keys != got.keys:
-        return f"{where}, expected entries {', '.join(expected.keys) or 'none'}, got {', '.join(got.keys) or 'none'}"
+        listed = [", ".join(t.keys) or "none" for t in (expected, got)]
+        return f"{where}, expected entries {listed[0]}, got {listed[1]}"
     if expected.aux != got.aux:
         return f"{where}, expected static part {expected.aux!r}, got {got.aux!r}"
     for key, e, g in zip(expected.keys, expected.children, got.children):

@@ -174,7 +174,9 @@ def _direction_jvp(primals, tangents):
     z, r = primals
     u = direction.bind(z, r)
     z_dot, r_dot = tangents
-    numerator = add_tangents(z_dot, Zero(z.aval) if type(r_dot) is Zero else neg(mul(u, as_complex(r_dot, z.dtype))))
+    numerator = z_dot
+    if type(r_dot) is not Zero:
+        numerator = add_tangents(z_dot, neg(mul(u, as_complex(r_dot, z.dtype))))
     return u, widen(div(numerator, as_complex(r, z.dtype)), u.aval)
 
 

@@ -62,8 +62,8 @@ def _dot_impl(x, y, *init, contract, batch, order):
 
 def _free(a, b, shared, shape, init):
     n, k = len(shared), a.shape[0]
-    a = np.moveaxis(a.reshape(k, *shared, -1), 0, n + 1) if a.size else np.zeros((*shared, prod(a.shape[n + 1:]), k), a.dtype)
-    b = np.moveaxis(b.reshape(k, *shared, -1), 0, n) if b.size else np.zeros((*shared, k, prod(b.shape[n + 1:])), b.dtype)
+    a = np.moveaxis(a.reshape(k, *shared, prod(a.shape[n + 1:])), 0, n + 1)
+    b = np.moveaxis(b.reshape(k, *shared, prod(b.shape[n + 1:])), 0, n)
     with np.errstate(all="ignore"):
         out = np.matmul(a, b).reshape(shape)
         return out + init[0] if init else out

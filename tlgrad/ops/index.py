@@ -348,5 +348,3 @@ def nonnegative(indices, size: int):
     if isinstance(indices, Tensor) and not (indices.data < 0).any():
         return indices
     return select(lt(indices, 0), indices + size, indices)
-
-

@@ -288,5 +288,3 @@ class Place:
 def gather_shape(indices, x, axes):
     """The shape of gather(x, indices, axes)."""
     return (*indices.shape[:-1], *[n for k, n in enumerate(x.shape) if k not in axes])
-
-

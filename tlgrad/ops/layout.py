@@ -14,9 +14,9 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.primitive import Linear, Primitive
 from tlgrad.core.tensor import Tensor, frozen
-from tlgrad.errors import DTypeError, ShapeError
+from tlgrad.errors import ShapeError
 from tlgrad.ops import define, orders
-from tlgrad.ops.define import add, documented, instantiate, linear
+from tlgrad.ops.define import documented, linear
 
 
 def normalize_axis(axis: int, ndim: int, name: str) -> int:

@@ -192,8 +192,10 @@ def _direction(x, r):
     out = np.where(r == 0, x.dtype.type(0), x / safe)
     if not np.isinf(r).any():
         return out.astype(x.dtype)
+
     def at_infinity(part):
         return np.where(np.isinf(part), np.copysign(part.dtype.type(1), part), part.dtype.type(0))
+
     limit = at_infinity(x) if x.dtype.kind == "f" else at_infinity(x.real) + 1j * at_infinity(x.imag)
     return np.where(np.isinf(r), limit, out).astype(x.dtype)
 

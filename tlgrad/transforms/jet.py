@@ -113,8 +113,10 @@ def _mul(columns, params, order):
 
 def _dot(columns, params, order):
     a, b = columns[:2]
+
     def times(x, y):
         return dot_general.bind(x, y, **params)
+
     out = [dot_general.bind(*[c[0] for c in columns], **params)]
     for k in range(1, order + 1):
         extra = columns[2][k] if len(columns) > 2 else Zero(out[0].aval)
@@ -187,8 +189,9 @@ def _logistic(columns, params, order):
 
 #: linear in every float operand together
 _LINEAR = {"gather", "dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "reduce_sum", "complex"}
-_RULES: dict[str, Callable] = {"fma": _fma, "abs": _abs, "logistic": _logistic, "mul": _mul, "div": _div, "add": _add, "sub": _sub, "select": _select,
-                               "dot_general": _dot}
+_RULES: dict[str, Callable] = {
+    "fma": _fma, "abs": _abs, "logistic": _logistic, "mul": _mul, "div": _div, "add": _add,
+    "sub": _sub, "select": _select, "dot_general": _dot}
 
 
 def _from_partials(prim, columns, params, order):

@@ -75,7 +75,8 @@ def jvp_flat(f: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, 
     return [y for y, _ in pairs], [t for _, t in pairs]
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, nonzero: Sequence[bool], keep: Sequence[bool] | bool = False) -> tuple[Jaxpr, list[bool]]:
+def jvp_jaxpr(jaxpr: Jaxpr, nonzero: Sequence[bool],
+              keep: Sequence[bool] | bool = False) -> tuple[Jaxpr, list[bool]]:
     """(x..., x_dot of the nonzero inputs...) -> (y..., y_dot of the nonzero results...).
 
     `keep` forces results to have a tangent even where it is zero.  Also tells which have one.

@@ -142,6 +142,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool]):
         found.update(rest=rest, unknown_out=unknown_out, n=len(residuals))
         return [*[y for y, u in zip(outs, unknown_out) if not u], *residuals]
 
-    known = stage_closed(known_part, [a for a, u in zip(jaxpr.in_avals, unknown) if not u], "partial evaluation")
+    known_avals = [a for a, u in zip(jaxpr.in_avals, unknown) if not u]
+    known = stage_closed(known_part, known_avals, "partial evaluation")
     jaxpr.memo[key] = (known, found["rest"], found["unknown_out"], found["n"])
     return jaxpr.memo[key]
