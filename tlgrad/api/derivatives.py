@@ -69,8 +69,6 @@ def match_tangent(t, x: Value, label: str, what: str, kind: str = "tangent"):
             raise DTypeError(f"{what}: the {kind} of {label} must be {x.dtype}, got {t.dtype}; "
                              f"write tl.convert(t, tl.{x.dtype})")
         t = as_dtype_value(t, x.dtype)
-    if t.aval.weak and not x.aval.weak:
-        t = as_dtype_value(t, x.dtype)
     return broadcast_to(t, x.shape)
 
 
@@ -154,7 +152,7 @@ def match_cotangents(cotangent, out_tree, ys, what):
 
 def full_cotangent(ct, x: Value) -> Value:
     """A cotangent as a value: zeros where nothing arrived, integer zeros for integers."""
-    return zeros(x.aval.strong()) if type(ct) is Zero else ct
+    return zeros(x.aval) if type(ct) is Zero else ct
 
 
 def linear_transpose(f: Callable, *like) -> Callable:
@@ -247,7 +245,7 @@ def grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = False, holomor
 
 def ones_like(y: Value) -> Value:
     """Ones of the shape and dtype of y."""
-    return broadcast_to(as_dtype_value(as_value(1), y.dtype), y.shape)
+    return broadcast_to(as_dtype_value(as_value(1), y.dtype, weak=y.aval.weak), y.shape)
 
 
 def _check_inputs(xs, labels, what, holomorphic, allow_int):

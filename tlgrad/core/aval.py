@@ -81,8 +81,3 @@ class Zero:
 
     def __repr__(self):
         return f"Zero({self.aval})"
-
-
-def tangent_aval(aval: Aval) -> Aval:
-    """The aval of a tangent: that of the primal, strong.  Integers have only Zero tangents."""
-    return aval.strong()

@@ -47,9 +47,13 @@ class _Printer:
 
     def reserve_hints(self, jaxpr: Jaxpr):
         """User names win over letters, wherever they are bound."""
-        for var in itertools.chain(jaxpr.in_binders, *(e.outs for e in jaxpr.eqns)):
+        for var in jaxpr.in_binders:
             if var.name:
                 self.name(var)
+        for var, name in user_names(jaxpr):
+            if name not in self.taken:
+                self.taken.add(name)
+                self.names[var] = name
 
     def lines(self, jaxpr: Jaxpr, n_consts: int = 0) -> list[str]:
         self.reserve_hints(jaxpr)
@@ -83,6 +87,21 @@ class _Printer:
             lines.append(f"    {key} = {inner_lines[0]}")
             lines += ["    " + text for text in inner_lines[1:]]
         return lines
+
+
+def user_names(jaxpr: Jaxpr):
+    """(variable, name) for results that the user's program stores under a name.
+
+    Of several equations that one expression makes, the last holds its value; where derivative
+    rules wrote them, the first does.
+    """
+    for source, group in itertools.groupby(jaxpr.eqns, lambda eqn: eqn.source):
+        if source is None or not source.target:
+            continue
+        eqns = list(group)
+        eqn = eqns[0] if source.derived else eqns[-1]
+        if len(eqn.outs) == 1:
+            yield eqn.outs[0], source.target
 
 
 def literal_text(value: Tensor) -> str:

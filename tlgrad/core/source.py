@@ -1,6 +1,8 @@
 """Where in the user's code something happened."""
 from __future__ import annotations
 
+import dis
+import functools
 import linecache
 import os
 import sys
@@ -8,13 +10,17 @@ from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _KERNELS = os.path.join(os.path.dirname(_PACKAGE.rstrip(os.sep)), "kernels") + os.sep
-_internal_code: dict = {}
+_kinds: dict = {}
 
 
 class Source(NamedTuple):
-    """A place in a program: code object and byte offset; the line is worked out when asked."""
+    """A place in a program: code object and byte offset; the line is worked out when asked.
+
+    `derived`: reached through a rule of a transform, not by the user's call alone.
+    """
     code: object
     offset: int
+    derived: bool = False
 
     @property
     def line(self) -> int:
@@ -23,6 +29,11 @@ class Source(NamedTuple):
             if k == self.offset // 2 and start is not None:
                 return start
         return self.code.co_firstlineno
+
+    @property
+    def target(self) -> str:
+        """The variable that the value computed here is stored in at once; "" if there is none."""
+        return _stores(self.code).get(self.offset, "")
 
     @property
     def text(self) -> str:
@@ -36,22 +47,42 @@ class Source(NamedTuple):
         return f"{where}: {text}" if text else where
 
 
-def is_internal(code) -> bool:
-    """True when `code` belongs to tlgrad itself."""
-    found = _internal_code.get(code.co_filename)
+@functools.lru_cache(maxsize=4096)
+def _stores(code) -> dict[int, str]:
+    """Offset of an instruction -> name that the next instruction stores its result under."""
+    instructions = list(dis.get_instructions(code))
+    return {a.offset: b.argval for a, b in zip(instructions, instructions[1:])
+            if b.opname in ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")}
+
+
+_USER, _INTERNAL, _TRANSFORM = range(3)
+_TRANSFORMS = os.path.join(_PACKAGE, "transforms") + os.sep
+
+
+def _kind(code) -> int:
+    found = _kinds.get(code.co_filename)
     if found is None:
         name = code.co_filename
-        found = _internal_code[name] = name.startswith((_PACKAGE, _KERNELS)) or name.startswith("<frozen")
+        internal = name.startswith((_PACKAGE, _KERNELS, "<frozen"))
+        rules = name.startswith(_TRANSFORMS) and not name.endswith("stage.py")
+        found = _kinds[name] = _TRANSFORM if rules else _INTERNAL if internal else _USER
     return found
+
+
+def is_internal(code) -> bool:
+    """True when `code` belongs to tlgrad itself."""
+    return _kind(code) != _USER
 
 
 def user_source(depth: int = 1) -> Source | None:
     """The innermost caller outside tlgrad."""
-    frame = sys._getframe(depth)
+    frame, derived = sys._getframe(depth), False
     while frame is not None:
         code = frame.f_code
-        if not is_internal(code):
-            return Source(code, frame.f_lasti)
+        kind = _kind(code)
+        if kind == _USER:
+            return Source(code, frame.f_lasti, derived)
+        derived |= kind == _TRANSFORM
         frame = frame.f_back
     return None
 

@@ -155,14 +155,14 @@ def sum_axes(x, axes, order: str | None = None):
 
 # ---- helpers ----
 
-def zero_of(dtype) -> Tensor:
+def zero_of(dtype, weak: bool = False) -> Tensor:
     """Zero of shape () in `dtype`."""
-    return Tensor.own(frozen(np.zeros((), dtype.storage)))
+    return Tensor.own(frozen(np.zeros((), dtype.storage)), weak)
 
 
 def zeros(aval):
     """Zeros of an aval: a stretched 0-d constant."""
-    zero = zero_of(aval.dtype)
+    zero = zero_of(aval.dtype, aval.weak)
     return zero if aval.shape == () else broadcast.bind(zero, shape=aval.shape, axes=())
 
 

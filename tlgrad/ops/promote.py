@@ -80,7 +80,7 @@ def provide(convert, broadcast):
 
 def as_dtype_value(v: Value, dtype: DType, weak: bool = False) -> Value:
     """`v` in `dtype`; a concrete number is converted now and stays a literal."""
-    if v.aval.dtype is dtype and v.aval.weak == weak:
+    if v.aval.dtype is dtype:
         return v
     if isinstance(v, Tensor) and v.aval.shape == ():
         if v.aval.weak and v.aval.dtype.kind in "iu" and dtypes.is_integer(dtype):

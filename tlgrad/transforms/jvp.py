@@ -95,6 +95,6 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzero: Sequence[bool],
                               for t, k in zip(y_dots, keep)]
             return [*ys, *[instantiate(t) for t, nz in zip(y_dots, nonzero_out) if nz]]
 
-        avals = [*jaxpr.in_avals, *[a.strong() for a, nz in zip(jaxpr.in_avals, nonzero) if nz]]
+        avals = [*jaxpr.in_avals, *[a for a, nz in zip(jaxpr.in_avals, nonzero) if nz]]
         jaxpr.memo[key] = (stage_closed(f, avals, "a derivative rule"), nonzero_out)
     return jaxpr.memo[key]

@@ -106,7 +106,7 @@ def linearize_flat(f: Callable, primals: Sequence) -> tuple[list, Linearized]:
     """
     trace = PartialEvalTrace(current_trace())
     in_index = [k for k, x in enumerate(primals) if is_inexact(x.aval.dtype)]
-    unknowns = {k: trace.new_unknown(primals[k].aval.strong()) for k in in_index}
+    unknowns = {k: trace.new_unknown(primals[k].aval) for k in in_index}
     with new_trace(trace):
         tangents = [unknowns.get(k, Zero(x.aval)) for k, x in enumerate(primals)]
         outs, outs_dot = jvp_flat(f, primals, tangents)

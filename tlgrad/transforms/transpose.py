@@ -162,6 +162,6 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool]) -> Jaxpr:
             return [instantiate(ct) for ct in backward(jaxpr, args, values[n_known:])]
 
         avals = [*[a for a, lin in zip(jaxpr.in_avals, linear) if not lin],
-                 *[a.strong() for a in jaxpr.out_avals]]
+                 *jaxpr.out_avals]
         jaxpr.memo[key] = stage_closed(f, avals, "a transpose rule")
     return jaxpr.memo[key]
