@@ -1,6 +1,6 @@
 """Primitives, all rules of one beside its name."""
-from tlgrad.ops import (arithmetic, contract, convert, elementary, index, layout, logic, methods,
+from tlgrad.ops import (arithmetic, contract, contract_many, convert, elementary, index, layout, logic, methods,
                         reduce, shape)
 
-__all__ = ["arithmetic", "contract", "convert", "elementary", "index", "layout", "logic", "methods",
+__all__ = ["arithmetic", "contract", "contract_many", "convert", "elementary", "index", "layout", "logic", "methods",
            "reduce", "shape"]

@@ -52,6 +52,8 @@ def _dot_impl(x, y, *init, contract, batch, order):
     b, y_rest = _split(y, contract[1], batch[1])
     shared = tuple(x.shape[k] for k in batch[0])
     shape = (*shared, *x_rest, *y_rest)
+    if 0 in shape:
+        return np.zeros(shape, x.dtype)
     if order == "free" and x.dtype.kind != "V":
         return _free(a, b, shared, shape, init)
     a = a.reshape(a.shape[0], *shared, prod(x_rest), 1)
