@@ -20,5 +20,6 @@ from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.tensor import Tensor, tensor
 from tlgrad.ops.convert import bitcast, convert, same_bits
+from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce, unpack
 
 __version__ = "0.1.0"

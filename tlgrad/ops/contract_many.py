@@ -63,7 +63,7 @@ def _views(arrays, labels, out, summed):
         moved = np.transpose(x, [names.index(k) for k in (*own, *kept)])
         shape = iter(moved.shape[len(own):])
         full = [next(shape) if k in names else 1 for k in out]
-        views.append((moved.reshape(*moved.shape[:len(own)], *full), [summed.index(k) for k in own]))
+        views.append((moved.reshape((*moved.shape[:len(own)], *full)), [summed.index(k) for k in own]))
     return views
 
 
@@ -210,10 +210,21 @@ def contract_labels(values, labels, out, summed, order: str):
     if len(values) == 1:
         return _single(values[0], labels[0], out, summed, order)
     if len(values) == 2:
+        if order == "free":
+            values, labels, summed = _summed_alone(values, labels, out, summed)
         pair = as_pair(labels[0], labels[1], out, summed)
         if pair is not None:
             return _dot(*values, *labels, pair, order)
     return contract.bind(*values, labels=labels, out=out, summed=summed, order=order)
+
+
+def _summed_alone(values, labels, out, summed):
+    """With "free", an index that one operand alone has is summed there before the product."""
+    shared = tuple(k for k in summed if all(k in names for names in labels))
+    kept = tuple(tuple(k for k in names if k in shared or k in out) for names in labels)
+    values = [x if now == names else _single(x, names, now, tuple(k for k in names if k not in now), "free")
+              for x, names, now in zip(values, labels, kept)]
+    return values, kept, shared
 
 
 def _single(x, labels, out, summed, order):

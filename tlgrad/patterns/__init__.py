@@ -1,4 +1,6 @@
 """Named-axis patterns: one language for contractions and axis moves.  Text -> plan -> primitives."""
-from tlgrad.patterns.einsum import einsum as einsum
-from tlgrad.patterns.packing import pack as pack, parse_shape as parse_shape, unpack as unpack
-from tlgrad.patterns.transform import expand as expand, rearrange as rearrange, reduce as reduce
+from tlgrad.patterns.einsum import einsum
+from tlgrad.patterns.packing import pack, parse_shape, unpack
+from tlgrad.patterns.transform import expand, rearrange, reduce
+
+__all__ = ["einsum", "expand", "pack", "parse_shape", "rearrange", "reduce", "unpack"]

@@ -10,8 +10,6 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from opt_einsum import contract_path
-
 from tlgrad.patterns.letters import read_einsum, spans_of_letter
 from tlgrad.patterns.messages import Fault, closest, listed, quoted
 from tlgrad.patterns.parse import ELLIPSIS, Einsum, side_span, term_span
@@ -191,6 +189,8 @@ def _operand(term, shape, sizes, number) -> Operand:
 
 def _path(operands, out, lengths) -> tuple[Step, ...]:
     """Two operands at a time, in opt_einsum's order."""
+    from opt_einsum import contract_path               # on first use: importing it takes 10 to 80 ms
+
     terms = [o.labels for o in operands]
     shapes = [tuple(lengths[k] for k in t) for t in terms]
     equation = ",".join(map(_symbols, terms)) + "->" + _symbols(out)
