@@ -79,6 +79,14 @@ class DifferentiationError(TlgradError, TypeError):
     """
 
 
+class GradientError(TlgradError, AssertionError):
+    """A derivative differs from differences of its function: what `tl.testing.check_grads` reports.
+
+    Fails:  tl.testing.check_grads(f, (1.0,)) where a custom rule of f is wrong
+    Write:  the rule that the message's order and mode point to, corrected
+    """
+
+
 class RecordError(TlgradError, RuntimeError):
     """A record was used after backward or close, or backward was asked of a plain run.
 
