@@ -36,7 +36,7 @@ def _high(a):
     return t - (t - a)
 
 
-def _sum_to_odd(a, b):
+def sum_to_odd(a, b):
     """fl(a + b) rounded to odd: an inexact sum has its last bit set."""
     s, e = two_sum(a, b)
     step = np.where((e > 0) == (s > 0), 1, -1)
@@ -50,7 +50,7 @@ def _head_and_odd(a, b, c):
     p, e = two_product(a, b)
     u, v = two_sum(c, e)
     head, rest = two_sum(p, u)
-    return head, _sum_to_odd(rest, v)
+    return head, sum_to_odd(rest, v)
 
 
 def _fma64_scaled(a, b, c):
@@ -109,7 +109,7 @@ def fma(a, b, c):
         wide = [np.broadcast_to(v, shape).astype(np.float64).ravel() for v in (a, b, c)]
         if dtype == np.float64:
             return _fma64(*wide).reshape(shape)
-        return _sum_to_odd(wide[0] * wide[1], wide[2]).astype(dtype).reshape(shape)
+        return sum_to_odd(wide[0] * wide[1], wide[2]).astype(dtype).reshape(shape)
 
 
 def _shift_right(a, n):
