@@ -7,14 +7,16 @@ tlgrad's own bodies; bfloat16 and software formats are dispatched by storage dty
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Callable
 
 import numpy as np
 
 from tlgrad.core import dtypes
-from tlgrad.core.tensor import bfloat16_to_float32, float32_to_bfloat16
+from tlgrad.core.tensor import bfloat16_to_float32, convert_array, float32_to_bfloat16
 from tlgrad.errors import UnsupportedError, ZeroDivision
+from tlgrad.kernels import elementary
+from tlgrad.kernels.expr import Numpy, Value, fma
+from tlgrad.kernels.expr.numpy_meaning import sum_to_odd
 
 #: intrinsic name -> function of NumPy arrays of hardware dtypes
 INTRINSICS: dict[str, Callable] = {}
@@ -60,11 +62,18 @@ def _software(name, storage, arrays, params):
 
 def _bfloat16(name, *arrays, **params):
     """Through binary32 and one rounding: exact for + - * / sqrt, since 24 >= 2 * 8 + 2 bits
-    (Figueroa, "When is double rounding innocuous?", 1995); functions round a binary64 value."""
-    if name == "comparable":
-        return bfloat16_to_float32(arrays[0])
+    (Figueroa, "When is double rounding innocuous?", 1995); elementary functions and fma round a
+    binary64 value once."""
     wide = [bfloat16_to_float32(a) if a.dtype.fields else a for a in arrays]
+    if name == "comparable":
+        return wide[0]
     with np.errstate(all="ignore"):
+        if name == "fma":                     # the product is exact in binary64
+            x, y, z = (np.asarray(w, np.float64) for w in wide)
+            return convert_array(sum_to_odd(x * y, z), dtypes.bfloat16)
+        if name in elementary.FUNCTIONS:
+            values = [Value(Numpy(), np.asarray(w, np.float64), "f64") for w in wide]
+            return convert_array(np.asarray(elementary.unrounded(name, *values).handle), dtypes.bfloat16)
         out = INTRINSICS[name](*wide, **params)
     return float32_to_bfloat16(out) if out.dtype == np.float32 else out
 
@@ -200,16 +209,7 @@ def _direction(x, r):
     return np.where(np.isinf(r), limit, out).astype(x.dtype)
 
 
-@intrinsic("fma")
-def _fma(x, y, z):
-    def one(a, b, c):
-        if not all(map(math.isfinite, (a, b, c))):
-            return a * b + c
-        exact = Fraction(a) * Fraction(b) + Fraction(c)
-        return float(exact) if exact else a * b + c
-    shape = np.broadcast_shapes(x.shape, y.shape, z.shape)
-    parts = [np.broadcast_to(v, shape).astype(np.float64).ravel() for v in (x, y, z)]
-    return np.array([one(*map(float, t)) for t in zip(*parts)]).reshape(shape).astype(x.dtype)
+INTRINSICS["fma"] = fma
 
 
 @intrinsic("max")
@@ -224,21 +224,6 @@ def _min(x, y):
     return np.where((y < x) | (y != y), y, x)
 
 
-def _logistic(x):
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
-
-
-def _softplus(x):
-    return (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))).astype(x.dtype)
-
-
-def _through_math(f):
-    def run(x):
-        return np.array([f(float(v)) for v in np.ravel(x)], x.dtype).reshape(x.shape)
-    return run
-
-
 #: complex arguments: NumPy's library functions, outside the one-result rule
 _COMPLEX = {
     "exp": np.exp, "expm1": np.expm1, "exp2": np.exp2, "log": np.log, "log1p": np.log1p,
@@ -248,7 +233,20 @@ _COMPLEX = {
     "pow": np.power, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": lambda x: np.power(x, 1 / 3),
     "logistic": lambda x: 1 / (1 + np.exp(-x)), "softplus": lambda x: np.log1p(np.exp(x))}
 
-for _name, _f in {**_COMPLEX, "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "cbrt": np.cbrt,
-                  "logistic": _logistic, "softplus": _softplus, "erf": _through_math(math.erf),
-                  "erfc": _through_math(math.erfc), "atan2": np.arctan2, "hypot": np.hypot}.items():
-    INTRINSICS[_name] = _f
+
+def _elementary(name):
+    """tlgrad's own body on real arrays, NumPy's function on complex ones."""
+    def run(*arrays):
+        if arrays[0].dtype.kind == "c":
+            return _COMPLEX[name](*arrays)
+        return elementary.evaluate(name, *arrays)
+    return run
+
+
+def _erfc(x):
+    return np.array([math.erfc(float(v)) for v in np.ravel(x)], x.dtype).reshape(x.shape)
+
+
+INTRINSICS["erfc"] = _erfc
+for _name in elementary.FUNCTIONS:
+    INTRINSICS[_name] = _elementary(_name)
