@@ -280,7 +280,8 @@ def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
 
 def tensor_text(t: Tensor) -> str:
     """``tensor([1., 2.], float32, shape (2,), cpu)``."""
-    body = np.array2string(to_numpy(t), separator=", ", prefix="tensor(", threshold=200, edgeitems=3) \
-        if t.size or t.ndim < 2 else "[]"
+    array = to_numpy(t)
+    body = str(array[()]) if not t.ndim else "[]" if not t.size else np.array2string(
+        array, separator=", ", prefix="tensor(", threshold=200, edgeitems=3)
     weak = ", weak" if t.aval.weak else ""
     return f"tensor({body}, {t.dtype}, shape {t.shape}, {t.device}{weak})"
