@@ -42,6 +42,13 @@ class Plan(NamedTuple):
     consts: list
     out_tree: tree.TreeDef
     guard: Guard
+    weak: list[bool]
+
+
+@functools.cache
+def positional(n: int) -> tree.TreeDef:
+    """The structure of (args, kwargs) with n leaves in args."""
+    return tree.structure(((0,) * n, {}))
 
 
 class Run:
@@ -57,16 +64,23 @@ class Run:
         execute.backend(options.device)            # an unknown device is an error here, not later
 
     def __call__(self, *args, **kwargs):
+        if not kwargs and not self.static and current_trace() is EVAL:
+            avals = [x.aval for x in args if type(x) is Tensor]
+            if len(avals) == len(args):                 # plain tensors: the structure is the count
+                return self._execute(self._plan(args, positional(len(args)), avals, (), ()), args)
         kwargs, static = self._take_static(args, kwargs)
         args, static_args = self._static_args(args)
         leaves, in_tree, _ = flatten_values((args, kwargs), ["the arguments", "the keyword arguments"])
         if current_trace() is not EVAL or not all(type(x) is Tensor for x in leaves):
             return self._inside(leaves, in_tree, static, static_args)
-        plan = self._plan(leaves, in_tree, static, static_args)
+        avals = [x.aval for x in leaves]
+        return self._execute(self._plan(leaves, in_tree, avals, static, static_args), leaves)
+
+    def _execute(self, plan, leaves):
         arrays = [x.data for x in (*plan.consts, *leaves)]
         outs = execute.execute(plan.jaxpr, arrays, self.options.device)
-        values = [Tensor.own(y, a.weak) for y, a in zip(outs, plan.jaxpr.out_avals)]
-        return tree.unflatten(plan.out_tree, values)
+        values = [Tensor.own(y, weak) for y, weak in zip(outs, plan.weak)]
+        return values[0] if plan.out_tree is tree.LEAF else tree.unflatten(plan.out_tree, values)
 
     # -- static arguments --
 
@@ -104,9 +118,9 @@ class Run:
 
     # -- tracing --
 
-    def _plan(self, leaves, in_tree, static, static_args) -> Plan:
+    def _plan(self, leaves, in_tree, avals, static, static_args) -> Plan:
         order = self.options.order or orders.current_order()
-        key = (in_tree, tuple([x.aval for x in leaves]), static, static_args, order)
+        key = (in_tree, *avals, static, static_args, order)
         plan = self.plans.get(key)
         if plan is not None and plan.guard.holds():
             self.plans.move_to_end(key)
@@ -124,7 +138,7 @@ class Run:
         guard = Guard(self.f)
         with orders.use_order(order):
             jaxpr, consts = stage(flat, [x.aval for x in leaves], self._names(in_tree), what)
-        return Plan(jaxpr, consts, flat.out_tree, guard)
+        return Plan(jaxpr, consts, flat.out_tree, guard, [a.weak for a in jaxpr.out_avals])
 
     def _names(self, in_tree) -> list[str]:
         """Variable names for plain positional arguments."""
