@@ -1,0 +1,69 @@
+"""Which kernels there are, by name and layout; each is compiled when first asked for."""
+from functools import lru_cache
+
+from tlgrad.kernels.softfloat import drivers, folds, quad, wide
+from tlgrad.kernels.softfloat.engine import LIBRARY
+from tlgrad.kernels.softfloat.wide import Layout
+
+BINARY128 = Layout(15, 112, 16383, 128)
+#: name -> (body, operands)
+ARITHMETIC = {
+    "add": (wide.add, 2), "sub": (wide.sub, 2), "mul": (wide.mul, 2), "div": (wide.div, 2),
+    "sqrt": (wide.sqrt, 1), "fma": (wide.fma, 3), "floor": (wide.round_to_integral("floor"), 1),
+    "ceil": (wide.round_to_integral("ceil"), 1), "trunc": (wide.round_to_integral("trunc"), 1),
+    "round": (wide.round_to_integral("rint"), 1),
+}
+VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt}
+FUNCTIONS = ()
+
+
+def lanes(name):
+    """Numbers side by side in a vector body on this machine; 1 where vectors do not pay.
+
+    Division and the root wait on long chains, and run two vectors at once.
+    """
+    if LIBRARY.has("avx512dq"):
+        return 16 if name in ("div", "sqrt") else 8
+    if LIBRARY.has("avx2"):
+        return 8 if name in ("div", "sqrt") else 4
+    return 1
+
+
+@lru_cache(maxsize=None)
+def arithmetic(name, layout):
+    """The kernel ``(count, *operands, out)`` of an operation on a layout."""
+    body, operands = ARITHMETIC[name]
+    width = lanes(name)
+    if layout == BINARY128 and name in VECTOR and width > 1:
+        fast = quad.mul_ifma if name == "mul" and LIBRARY.has("avx512ifma") else VECTOR[name]
+        text = drivers.vector(fast, body, layout, operands, width)
+    else:
+        text = drivers.elementwise(body, layout, [layout.type] * operands, layout.type)
+    return LIBRARY.function(text, 1, operands + 1)
+
+
+@lru_cache(maxsize=None)
+def conversion(source, target):
+    """The kernel ``(count, words, out)`` between two layouts, or a layout and "i64" or "u64"."""
+    if isinstance(source, str):
+        body, types = wide.from_integer(target, source == "i64"), ("i64", target.type)
+    elif isinstance(target, str):
+        body, types = wide.to_integer(source, target == "i64"), (source.type, "i64")
+    else:
+        body, types = wide.convert(source, target), (source.type, target.type)
+    return LIBRARY.function(drivers.elementwise(body, None, [types[0]], types[1]), 1, 2)
+
+
+@lru_cache(maxsize=None)
+def fold(layout):
+    """The kernel ``(terms, lanes, words, accumulators)`` of ordered sums along the first axis."""
+    width = lanes("add") if layout == BINARY128 else 1
+    return LIBRARY.function(folds.fold(layout, width), 2, 2)
+
+
+@lru_cache(maxsize=None)
+def contraction(layout, fused):
+    """The kernel ``(terms, rows, columns, a, b, accumulators)`` of ordered sums of products."""
+    width = lanes("mul") if layout == BINARY128 and not fused else 1
+    multiply = quad.mul_ifma if LIBRARY.has("avx512ifma") else quad.mul
+    return LIBRARY.function(folds.contraction(layout, width, fused, multiply), 3, 3)

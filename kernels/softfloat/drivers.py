@@ -1,0 +1,146 @@
+"""Loops around bodies, as LLVM text, on contiguous packed words.
+
+`elementwise` runs a scalar body on one element after another. `vector` runs a binary128 body on
+`lanes` elements at once and hands the groups that it flags, and the rest of the array, to the scalar
+body. A group's words are unzipped within 128-bit lanes (one instruction each way), which permutes
+the elements of a group alike in all operands.
+"""
+from tlgrad.kernels.expr.value import Value
+from tlgrad.kernels.softfloat.words import Words
+
+LOOP = """define void @k(i64 %n, {parameters}) {{
+entry:
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %head, label %done
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %{last} ]
+{lines}
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %head, label %done
+done:
+  ret void
+}}
+"""
+ONE = """define internal void @one(i64 %i, {parameters}) noinline {{
+entry:
+{lines}
+  ret void
+}}
+"""
+GROUPS = """define void @k(i64 %n, {parameters}) {{
+entry:
+  %whole = and i64 %n, -{lanes}
+  %any = icmp sgt i64 %whole, 0
+  br i1 %any, label %head, label %rest
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %join ]
+{lines}
+  %next = add i64 %i, {lanes}
+  br i1 {flag}, label %slow, label %join
+slow:
+  %s = phi i64 [ %i, %{last} ], [ %s1, %slow ]
+  call void @one(i64 %s, {arguments})
+  %s1 = add i64 %s, 1
+  %again = icmp slt i64 %s1, %next
+  br i1 %again, label %slow, label %join
+join:
+  %more = icmp slt i64 %next, %whole
+  br i1 %more, label %head, label %rest
+rest:
+  %tail = icmp slt i64 %whole, %n
+  br i1 %tail, label %last, label %done
+last:
+  %j = phi i64 [ %whole, %rest ], [ %j1, %last ]
+  call void @one(i64 %j, {arguments})
+  %j1 = add i64 %j, 1
+  %left = icmp slt i64 %j1, %n
+  br i1 %left, label %last, label %done
+done:
+  ret void
+}}
+"""
+
+
+def elementwise(body, layout, inputs, output):
+    """The module text of ``out[i] = body(layout, a[i], b[i], ...)``.
+
+    `inputs` and `output` are integer types of whole bytes; a body that returns a mask stores i8.
+    """
+    emitter = _element(body, layout, inputs, output, "head")
+    text = LOOP.format(parameters=_parameters(len(inputs)), lines="\n".join(emitter.lines),
+                       last=emitter.block)
+    return _module(emitter.declarations, text)
+
+
+def _element(body, layout, inputs, output, block):
+    emitter = Words(block=block)
+    result = body(layout, *(_load(emitter, f"%a{k}", type) for k, type in enumerate(inputs)))
+    if result.type == "b":
+        result = result.make("zext", output, result)
+    pointer = emitter.emit(f"getelementptr {output}, ptr %out, i64 %i")
+    emitter.lines.append(f"  store {output} {result.handle}, ptr {pointer}, align {_align(output)}")
+    return emitter
+
+
+def vector(body, scalar, layout, inputs, lanes):
+    """The module text of a binary128 operation on `lanes` elements at a time."""
+    one = _element(scalar, layout, ["i128"] * inputs, "i128", "entry")
+    emitter = Words(lanes, block="head")
+    operands = [word for k in range(inputs) for word in load_group(emitter, f"%a{k}", "%i")]
+    low, high, *special = body(*operands)
+    store_group(emitter, "%out", "%i", low, high)
+    flag = emitter.any(special[0]) if special else "false"
+    names, parameters = _arguments(inputs), _parameters(inputs)
+    text = ONE.format(parameters=parameters, lines="\n".join(one.lines)) + GROUPS.format(
+        parameters=parameters, arguments=names, lanes=lanes, lines="\n".join(emitter.lines),
+        flag=flag, last=emitter.block)
+    return _module({**one.declarations, **emitter.declarations}, text)
+
+
+def load_group(emitter, pointer, index):
+    """The (low, high) lanes of the elements that start at ``pointer[index]``."""
+    n = emitter.lanes
+    first = emitter.emit(f"getelementptr i128, ptr {pointer}, i64 {index}")
+    second = emitter.emit(f"getelementptr i64, ptr {first}, i64 {n}")
+    a, b = (emitter.emit(f"load <{n} x i64>, ptr {p}, align 8") for p in (first, second))
+    return _unzip(emitter, a, b)
+
+
+def store_group(emitter, pointer, index, low, high):
+    """The inverse of `load_group`."""
+    n = emitter.lanes
+    first = emitter.emit(f"getelementptr i128, ptr {pointer}, i64 {index}")
+    second = emitter.emit(f"getelementptr i64, ptr {first}, i64 {n}")
+    for part, address in zip(_unzip(emitter, low.handle, high.handle), (first, second)):
+        emitter.lines.append(f"  store <{n} x i64> {part.handle}, ptr {address}, align 8")
+
+
+def _unzip(emitter, a, b):
+    n = emitter.lanes
+    even = [x for p in range(0, n, 2) for x in (p, n + p)]
+    for mask in (even, [x + 1 for x in even]):
+        text = ", ".join(f"i32 {x}" for x in mask)
+        yield Value(emitter, emitter.emit(
+            f"shufflevector <{n} x i64> {a}, <{n} x i64> {b}, <{n} x i32> <{text}>"), "i64")
+
+
+def _load(emitter, pointer, type):
+    address = emitter.emit(f"getelementptr {type}, ptr {pointer}, i64 %i")
+    return Value(emitter, emitter.emit(f"load {type}, ptr {address}, align {_align(type)}"), type)
+
+
+def _align(type):
+    return min(8, int(type[1:]) // 8)
+
+
+def _parameters(inputs):
+    return ", ".join([f"ptr %a{k}" for k in range(inputs)] + ["ptr noalias %out"])
+
+
+def _arguments(inputs):
+    return ", ".join([f"ptr %a{k}" for k in range(inputs)] + ["ptr %out"])
+
+
+def _module(declarations, text):
+    return "\n".join(declarations.values()) + "\n" + text

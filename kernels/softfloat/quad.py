@@ -1,0 +1,255 @@
+"""Vector bodies for binary128: several numbers side by side, each in a low and a high 64-bit lane.
+
+There are no branches, and carries are found by logic. `add` covers every operand. The others return a
+third value, a mask of the lanes that they do not cover (a subnormal operand or result, infinity, NaN):
+the driver computes those lanes again with the scalar body, so that the words are always the same.
+"""
+from tlgrad.kernels.expr.value import sqrt as float_sqrt
+from tlgrad.kernels.softfloat.words import (
+    carry, clz, fshl, fshr, nearest, select, shl0, shr0, small, truth, umax, umin)
+
+SIGN, MAGNITUDE = 1 << 63, (1 << 63) - 1
+FRACTION, HIDDEN = (1 << 48) - 1, 1 << 48         # of the high lane
+INF, NAN = 0x7fff << 48, 0x7fff8 << 44
+BITS, LIMB = 29, (1 << 29) - 1                    # limbs of a product or quotient
+FAR = 1 << 32                                     # an exponent this large has wrapped below zero
+
+
+def _hidden(high, code):
+    return (high & FRACTION) | select(code.ne(0), high.like(HIDDEN), 0)
+
+
+def _by_magnitude(al, ah, bl, bh):
+    am, bm = ah & MAGNITUDE, bh & MAGNITUDE
+    less = am.ult(bm) | (am.eq(bm) & al.ult(bl))
+    return (select(less, bl, al), select(less, bh, ah)), (select(less, al, bl), select(less, ah, bh))
+
+
+def _align(low, high, count):
+    """(low, high) >> count with a sticky last bit; count below 2**15."""
+    back = -count + 64
+    l = shr0(low, count) | shl0(high, back) | shr0(high, count ^ 64)
+    h = shr0(high, count)
+    lost = (low ^ shl0(l, count)) | (high ^ (shl0(h, count) | shr0(l, back) | shl0(l, count ^ 64)))
+    return l | truth(lost.ne(0), "i64"), h
+
+
+def _round(low, high, up):
+    total = low + up
+    return total, high + carry(low, up, total)
+
+
+def _limit(low, high):
+    over = ~high.ult(INF)
+    return select(over, 0, low), select(over, INF, high)
+
+
+def add(al, ah, bl, bh):
+    """a + b for all operands: significands at 14 bits above their place, one carry out to spare."""
+    (xl, xh), (yl, yh) = _by_magnitude(al, ah, bl, bh)
+    xm, ym = xh & MAGNITUDE, yh & MAGNITUDE
+    xe, ye = xm.lshr(48), ym.lshr(48)
+    x1 = umax(xe, 1)
+    fxh, fyh = _hidden(xh, xe), _hidden(yh, ye)
+    sxh, sxl = fshl(fxh, xl, 14), xl << 14
+    syl, syh = _align(yl << 14, fshl(fyh, yl, 14), x1 - umax(ye, 1))
+    differ = (xh ^ yh).lshr(63)
+    flip = -differ                                  # all ones to subtract: x + ~y + 1
+    syl, syh = syl ^ flip, syh ^ flip
+    tl = sxl + syl + differ
+    th = sxh + syh + ((sxl & syl) | ((sxl | syl) & ~tl)).lshr(63)
+    zeros = select(th.eq(0), clz(tl) + 64, clz(th))
+    up = umin(zeros, x1)                            # stops at the least exponent: gradual underflow
+    rh = shl0(th, up) | shr0(tl, -up + 64) | shl0(tl, up ^ 64)
+    rl = shl0(tl, up)
+    zero = (th | tl).eq(0)
+    code = select(zero, 0, x1 - up)
+    ql = fshr(rh, rl, 15)
+    low, high = _round(ql, rh.lshr(15), ((rl & 0x7fff) + 0x3fff + (ql & 1)).lshr(15))
+    low, high = _limit(low, high + (code << 48))
+    high = high | select(zero & differ.ne(0), 0, xh & SIGN)
+    special = ~xm.ult(INF)
+    bad = (xm.ult(INF + 1) ^ True) | xl.ne(0) | (differ.ne(0) & ym.eq(INF))
+    return select(special, 0, low), select(special, select(bad, xh.like(NAN), xh), high)
+
+
+def sub(al, ah, bl, bh):
+    """a - b."""
+    return add(al, ah, bl, bh ^ SIGN)
+
+
+def _limbs(low, high):
+    """Four limbs of 29 bits of a 113-bit significand, low first."""
+    sig = (high & FRACTION) | HIDDEN
+    return (low & LIMB, low.lshr(BITS) & LIMB, (low.lshr(58) | (sig << 6)) & LIMB, sig.lshr(23))
+
+
+def _finish(sign, zero, special, code, low, high):
+    """Select zero results, and flag what the fast path does not cover; `code` is exponent - 1."""
+    low, high = _limit(low, high + (code << 48))
+    low, high = select(zero, 0, low), select(zero, 0, high)
+    return low, high | sign, special
+
+
+def _zero(low, high):
+    return ((high & MAGNITUDE) | low).eq(0)
+
+
+def mul(al, ah, bl, bh):
+    """a * b: sixteen products of limbs, columns below 2**61, carries taken once at the end."""
+    a, b = _limbs(al, ah), _limbs(bl, bh)
+    column, t = None, []
+    for k in range(7):
+        terms = [a[i] * b[k - i] for i in range(4) if 0 <= k - i < 4]
+        column = sum(terms[1:], terms[0]) + (column.lshr(BITS) if k else 0)
+        t.append(column)
+    r3, r4, r5 = t[3] & LIMB, t[4] & LIMB, t[5] & LIMB
+    low = r3.lshr(25) | (r4 << 4) | (r5 << 33) | (t[6] << 62)
+    high = t[6].lshr(2)
+    sticky = truth(((t[0] | t[1] | t[2]) & LIMB).ne(0), "i64")
+    return _product_end(al, ah, bl, bh, low, high, (r3 << 1) | sticky, 26)
+
+
+def _product_end(al, ah, bl, bh, low, high, rest, bits):
+    """Round a product of 113 or 114 bits (high:low) with `bits` bits and a sticky one below it."""
+    top = high.lshr(49)
+    tall = top.ne(0)
+    rest = select(tall, rest | (low << bits + 1 if bits > 32 else 0), rest << 1)
+    rest = rest & ((1 << bits + 1) - 1)
+    low, high = select(tall, fshr(high, low, 1), low), select(tall, high.lshr(1), high)
+    low, high = _round(low, high, (rest + ((1 << bits) - 1) + (low & 1)).lshr(bits + 1))
+    ea, eb = (ah & MAGNITUDE).lshr(48), (bh & MAGNITUDE).lshr(48)
+    code = ea + eb + top - 16384
+    zero = _zero(al, ah) | _zero(bl, bh)
+    below = ~code.ult(FAR) | umin(ea, eb).eq(0)
+    special = umax(ea, eb).eq(0x7fff) | (below & ~zero)
+    return _finish((ah ^ bh) & SIGN, zero, special, code, low, high)
+
+
+def mul_ifma(al, ah, bl, bh):
+    """`mul` by 52-bit products (AVX-512 IFMA): operands unmasked, b shifted so that the last place of
+    the result is the bottom of limb 3, and the hidden bit of b added instead of multiplied."""
+    lo, hi = _multiply_low, _multiply_high
+    mask = (1 << 52) - 1
+    sa, sb = (ah & FRACTION) | HIDDEN, (bh & FRACTION) | HIDDEN
+    a0, a1, a2 = al, fshl(sa, al, 12), sa.lshr(40)
+    b0, b1, b2 = bl << 44, bl.lshr(8), fshl(sb, bl, 4)
+    zero = al ^ al
+    c0 = lo(zero, a0, b0)
+    c1 = lo(lo(hi(zero, a0, b0), a0, b1), a1, b0)
+    c2 = lo(lo(lo(hi(hi(zero, a0, b1), a1, b0), a0, b2), a1, b1), a2, b0)
+    c3 = lo(lo(hi(hi(hi(a0 & mask, a0, b2), a1, b1), a2, b0), a1, b2), a2, b1)
+    c4 = lo(hi(hi(a1 & mask, a1, b2), a2, b1), a2, b2)
+    c5 = hi(a2, a2, b2)
+    c1 = c1 + c0.lshr(52)
+    c2 = c2 + c1.lshr(52)
+    c3 = c3 + c2.lshr(52)
+    c4 = c4 + c3.lshr(52)
+    c5 = c5 + c4.lshr(52)
+    low, high = (c3 & mask) | (c4 << 52), fshl(c5, c4 << 12, 40)
+    sticky = truth(((c0 | c1) & mask).ne(0), "i64")
+    return _product_end(al, ah, bl, bh, low, high, ((c2 & mask) << 1) | sticky, 53)
+
+
+def _multiply_low(total, a, b):
+    return total.make("madlo", "i64", total, a, b)
+
+
+def _multiply_high(total, a, b):
+    return total.make("madhi", "i64", total, a, b)
+
+
+def div(al, ah, bl, bh):
+    """a / b: four signed digits of 29 bits, each the rounded binary64 quotient of what is left.
+
+    The reciprocal is good to 2**-50 and a digit is below 2**30, so the exact remainder stays within
+    half a unit and a little; its sign and whether it is zero decide the last place.
+    """
+    rest, divisor = list(_limbs(al, ah)), _limbs(bl, bh)
+    scale = 1.0 / (1 << BITS)
+    inverse = 1.0 / (small(divisor[3]) * 536870912.0 + small(divisor[2])
+                     + small(divisor[1]) * scale)
+    digits = []
+    for _ in range(4):
+        digit, rest = _quotient_digit(rest, divisor, inverse)
+        digits.append(digit)
+    digits[3] = digits[3] - rest[3].lshr(63)
+    sticky = truth((rest[0] | rest[1] | rest[2] | rest[3]).ne(0), "i64")
+    low, high = _join(digits)
+    top = high.lshr(52)
+    tall = top.ne(0)
+    low, high = select(tall, low, low << 1), select(tall, high, fshl(high, low, 1))
+    low, high = _round_four(low, high, sticky)
+    ea, eb = (ah & MAGNITUDE).lshr(48), (bh & MAGNITUDE).lshr(48)
+    code, zero = ea - eb + top + 16381, _zero(al, ah)
+    special = umax(ea, eb).eq(0x7fff) | eb.eq(0) | ((~code.ult(FAR) | ea.eq(0)) & ~zero)
+    return _finish((ah ^ bh) & SIGN, zero, special, code, low, high)
+
+
+def _quotient_digit(r, d, inverse):
+    estimate = ((small(r[3]) * 536870912.0 + small(r[2])) * 536870912.0 + small(r[1])) * inverse
+    q = nearest(estimate)
+    s0, s1, s2, s3 = -(q * d[0]), r[0] - q * d[1], r[1] - q * d[2], r[2] - q * d[3]
+    s1, s0 = s1 + s0.ashr(BITS), s0 & LIMB
+    s2, s1 = s2 + s1.ashr(BITS), s1 & LIMB
+    s3, s2 = s3 + s2.ashr(BITS) + (r[3] << BITS), s2 & LIMB
+    return q, [s0, s1, s2, s3]
+
+
+def _join(digits):
+    """Four signed digits, high first, as (low, high)."""
+    q1, q2, q3, q4 = digits
+    q3, q4 = q3 + q4.ashr(BITS), q4 & LIMB
+    q2, q3 = q2 + q3.ashr(BITS), q3 & LIMB
+    q1, q2 = q1 + q2.ashr(BITS), q2 & LIMB
+    return q4 | (q3 << BITS) | (q2 << 58), q2.lshr(6) | (q1 << 23)
+
+
+def _round_four(low, high, sticky):
+    """Drop four bits of a 117-bit significand."""
+    kept = fshr(high, low, 4)
+    rest = ((low & 15) << 1) | sticky
+    return _round(kept, high.lshr(4), (rest + 15 + (kept & 1)).lshr(5))
+
+
+def sqrt(al, ah):
+    """The root: a first digit from the binary64 root, three more from ``rest / 2 root``."""
+    magnitude = ah & MAGNITUDE
+    code = magnitude.lshr(48)
+    odd = (code & 1) ^ 1
+    sig = (ah & FRACTION) | HIDDEN
+    high, low = select(odd.ne(0), fshl(sig, al, 1), sig), select(odd.ne(0), al << 1, al)
+    head = (high << 10) | low.lshr(54)
+    n5, n4 = low.lshr(25) & LIMB, (low << 4) & LIMB
+    digits, rest = _root_digits(head, n5, n4)
+    digits[3] = digits[3] - rest[3].lshr(63)
+    sticky = truth((rest[0] | rest[1] | rest[2] | rest[3]).ne(0), "i64")
+    low, high = _round_four(*_join(digits), sticky)
+    code = (code + 16383 - odd).lshr(1) - 1
+    high = high + (code << 48)
+    zero = _zero(al, ah)
+    special = ~(ah - HIDDEN).ult(INF - HIDDEN) & ~zero
+    return select(zero, 0, low), select(zero, ah, high), special
+
+
+def _root_digits(head, n5, n4):
+    def digit(top, below):
+        return nearest((small(top) * 536870912.0 + small(below)) * inverse)
+
+    root = float_sqrt(small(head.lshr(32)) * 4294967296.0 + small(head & 0xffffffff))
+    s1, inverse = nearest(root), 0.5 / root
+    rest, twice = head - s1 * s1, s1 << 1
+    d2 = digit(rest, n5)
+    h1, h0 = (rest << BITS) + n5 - twice * d2, n4 - d2 * d2
+    h1, h0 = h1 + h0.ashr(BITS), h0 & LIMB
+    d3, twice2 = digit(h1, h0), d2 << 1
+    g2, g1, g0 = (h1 << BITS) + h0 - twice * d3, -(twice2 * d3), -(d3 * d3)
+    g1, g0 = g1 + g0.ashr(BITS), g0 & LIMB
+    g2, g1 = g2 + g1.ashr(BITS), g1 & LIMB
+    d4, twice3 = digit(g2, g1), d3 << 1
+    f3, f2 = (g2 << BITS) + g1 - twice * d4, g0 - twice2 * d4
+    f1, f0 = -(twice3 * d4), -(d4 * d4)
+    f1, f0 = f1 + f0.ashr(BITS), f0 & LIMB
+    f2, f1 = f2 + f1.ashr(BITS), f1 & LIMB
+    f3, f2 = f3 + f2.ashr(BITS), f2 & LIMB
+    return [s1, d2, d3, d4], [f0, f1, f2, f3]

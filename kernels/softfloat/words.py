@@ -1,0 +1,123 @@
+"""Integer words for float kernels: what the expression class needs beyond 64-bit arithmetic.
+
+`Words` is the LLVM emitter with integers of any width (``i113``, ``i256``: LLVM splits them into machine
+words) for scalar bodies, and with the few instructions that make 64-bit lanes enough for vector ones.
+Shifts whose count may reach the width are written `shl0` and `shr0`: 0 there, as the vector
+instructions of x86 and the shifts of PTX have it, so that the select folds away.
+"""
+from tlgrad.kernels.expr.llvm import LLVM, TYPE
+from tlgrad.kernels.expr.value import Value, select
+
+
+def width(type):
+    """The bits of an integer type name."""
+    return int(type[1:])
+
+
+class Words(LLVM):
+    """The LLVM emitter with integer types of any width, leading-zero count and funnel shifts."""
+
+    def type(self, type):
+        scalar = TYPE.get(type, type)
+        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
+
+    def const(self, number, type):
+        if type in ("f64", "f32", "b"):
+            return super().const(number, type)
+        bits = width(type)
+        number = (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+        return str(number) if self.lanes == 1 else f"splat ({type} {number})"
+
+    def op(self, name, type, *values):
+        if name == "clz":
+            symbol = self._symbol("ctlz", type)
+            self.declare(symbol, self.type(type), [self.type(type), "i1 immarg"])
+            return self.emit(f"call {self.type(type)} {symbol}({self.typed(values[0])}, i1 false)")
+        if name in ("fshl", "fshr", "umin", "umax"):
+            return self.intrinsic(name, type, values)
+        if name in ("uitofp", "fptoui"):
+            return self.emit(f"{name} {self.typed(values[0])} to {self.type(type)}")
+        return super().op(name, type, *values)
+
+    def _symbol(self, name, type):
+        return f"@llvm.{name}.{type}" if self.lanes == 1 else f"@llvm.{name}.v{self.lanes}{type}"
+
+
+def clz(x):
+    """Leading zeros; the width for 0."""
+    return x.make("clz", x.type, x)
+
+
+def fshl(high, low, count):
+    """The high word of ``(high:low) << count``, count below the width."""
+    return high.make("fshl", high.type, high, low, high.like(count))
+
+
+def fshr(high, low, count):
+    """The low word of ``(high:low) >> count``, count below the width."""
+    return high.make("fshr", high.type, high, low, high.like(count))
+
+
+def umin(a, b):
+    """The smaller unsigned integer."""
+    return a.make("umin", a.type, a, a.like(b))
+
+
+def umax(a, b):
+    """The larger unsigned integer."""
+    return a.make("umax", a.type, a, a.like(b))
+
+
+def shl0(x, count):
+    """``x << count``, 0 where the count reaches the width."""
+    return select(count.ult(width(x.type)), x << count, 0)
+
+
+def shr0(x, count):
+    """``x >> count`` unsigned, 0 where the count reaches the width."""
+    return select(count.ult(width(x.type)), x.lshr(count), 0)
+
+
+def resize(x, type):
+    """The unsigned integer x in another width: zero-extended or truncated."""
+    if x.type == type:
+        return x
+    return x.make("zext" if width(type) > width(x.type) else "trunc", type, x)
+
+
+def truth(mask, type):
+    """1 where the mask holds, else 0."""
+    return mask.make("zext", type, mask)
+
+
+def carry(a, b, total):
+    """The carry out of ``total = a + b``, by logic alone: two instructions in a vector."""
+    return ((a & b) | ((a | b) & ~total)).lshr(width(a.type) - 1)
+
+
+def sticky_shift(x, count):
+    """``x >> count`` with the last bit set if a set bit was shifted out; any count."""
+    kept = shr0(x, count)
+    return kept | truth(shl0(kept, count).ne(x), x.type)
+
+
+def signed(x):
+    """The binary64 value of a signed integer, rounded to nearest."""
+    return x.make("sitofp", "f64", x)
+
+
+MAGIC, MAGIC_WORD = 6755399441055744.0, 0x4338000000000000      # 1.5 * 2**52
+
+
+def small(x):
+    """The binary64 value of a signed integer below 2**51 in size, exactly, in two vector steps."""
+    return (x + MAGIC_WORD).as_float() - MAGIC
+
+
+def nearest(x):
+    """The integer nearest to a binary64 below 2**51 in size, ties to even."""
+    return (x + MAGIC).bits() - MAGIC_WORD
+
+
+__all__ = ["Value", "Words", "carry", "clz", "fshl", "fshr", "nearest", "resize", "select", "shl0",
+           "shr0", "signed", "small", "sticky_shift", "truth", "umax", "umin", "width"]
