@@ -7,7 +7,7 @@ the result lies next to a simple number. Special values follow IEEE 754-2019, se
 >>> from tlgrad.softfloat import text
 >>> from tlgrad.softfloat.format import binary128
 >>> text.to_repr(binary128, evaluate("exp", binary128, binary128.one))
-'2.718281828459045235360287471352662498'
+'2.7182818284590452353602874713526623'
 """
 from __future__ import annotations
 
@@ -365,3 +365,24 @@ SETTLE = {
     "logistic": _logistic, "softplus": _softplus, "lgamma": _lgamma, "rsqrt": _rsqrt,
 }
 FUNCTIONS = tuple(SETTLE)
+
+
+# ---- constants
+
+_CONSTANTS = {
+    "pi": libmp.mpf_pi, "ln2": libmp.mpf_ln2, "ln10": libmp.mpf_ln10,
+    "1/ln2": lambda prec: libmp.mpf_rdiv_int(1, libmp.mpf_ln2(prec + 4), prec),
+    "1/ln10": lambda prec: libmp.mpf_rdiv_int(1, libmp.mpf_ln10(prec + 4), prec),
+    "2/sqrt(pi)": lambda prec: libmp.mpf_rdiv_int(
+        2, libmp.mpf_sqrt(libmp.mpf_pi(prec + 8), prec + 8), prec),
+}
+
+
+def constant(name, fmt):
+    """The word nearest to "pi", "ln2", "ln10", "1/ln2", "1/ln10" or "2/sqrt(pi)".
+
+    >>> from tlgrad.softfloat.format import binary64
+    >>> hex(constant("pi", binary64))
+    '0x400921fb54442d18'
+    """
+    return ziv(fmt, _CONSTANTS[name], (), Environment())

@@ -195,3 +195,18 @@ def word_of(fmt, value, env=None, exact_format=False):
     if isinstance(value, (str, bytes)):
         return text.parse(fmt, value, env)
     return convert.from_python(fmt, value, env)
+
+
+def _number(fmt, value=0):
+    """A `Float` of this format: text, int, float, Fraction, Decimal or Float, rounded once.
+
+    >>> from tlgrad.softfloat.format import binary128
+    >>> binary128("0.1").hex()
+    '0x1.999999999999999999999999999ap-4'
+    """
+    return Float(fmt, value)
+
+
+# a format is a constructor of its numbers; `format` itself lies below them
+Binary.__call__ = _number
+Binary.from_bits = lambda fmt, word: Float.from_bits(fmt, word)

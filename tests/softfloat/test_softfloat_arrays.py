@@ -1,0 +1,158 @@
+"""Arrays of words: every tier gives the words of the pure-Python reference."""
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from softfloat_operands import operands, random_numbers
+
+from tlgrad.softfloat import array, convert, fast, reference, small, storage
+from tlgrad.softfloat import format as formats
+from tlgrad.softfloat.arith import Environment
+from tlgrad.softfloat.format import Binary, binary32, binary64, binary128, binary256
+
+WIDE = [binary128, binary256, Binary(6, 70), Binary(10, 40), Binary(2, 61), Binary(19, 44)]
+EIGHT = [formats.float8_e4m3fn, formats.float8_e5m2, formats.float8_e4m3fnuz,
+         formats.float8_e5m2fnuz, formats.float8_e3m4]
+
+
+def same(a, b):
+    """Equal words; a NaN of a hardware dtype counts as one."""
+    if a.dtype.kind == "f":
+        return (storage.as_words(a) == storage.as_words(b)) | (np.isnan(a) & np.isnan(b))
+    return a == b
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(fast, "WARM", 0)
+
+
+@pytest.mark.parametrize("name", list(fast.catalogue.ARITHMETIC))
+@pytest.mark.parametrize("fmt", WIDE, ids=repr)
+def test_kernels_give_the_words_of_the_reference(fmt, name, compiled):
+    count = 6007 if fmt is binary128 else 2003
+    arguments = operands(fmt, count, fast.catalogue.ARITHMETIC[name][1])
+    got = array.evaluate(name, fmt, *arguments)
+    want = reference.evaluate(name, fmt, arguments, got.shape, Environment())
+    assert np.all(got == want)
+
+
+@pytest.mark.parametrize("target", [binary64, binary32, formats.binary16, formats.bfloat16,
+                                    binary128, Binary(9, 30), "int64", "uint64", "int32", "bool"],
+                         ids=str)
+@pytest.mark.parametrize("fmt", WIDE[:4], ids=repr)
+def test_conversions(fmt, target, compiled, monkeypatch):
+    if target is fmt:
+        target = Binary(15, 111)
+    values = np.concatenate([operands(fmt, 1500, 1)[0], array.convert(
+        np.ldexp(np.arange(1.0, 141.0) / 64, np.arange(140) % 70), fmt)])
+    got = array.convert(values, target)
+    monkeypatch.setattr(fast, "WARM", 1 << 60)
+    assert np.all(same(got, array.convert(values, target)))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int8", "bool"])
+@pytest.mark.parametrize("fmt", WIDE[:4], ids=repr)
+def test_integers_to_words(fmt, dtype, compiled):
+    integers = np.random.default_rng(2).integers(-2**63, 2**63 - 1, 500).astype(dtype)
+    got = storage.to_integers(array.convert(integers, fmt))
+    assert got == [convert.from_int(fmt, int(v)) for v in integers]
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["ordered", "fused"])
+@pytest.mark.parametrize("fmt", [binary128, binary256], ids=repr)
+@pytest.mark.parametrize("shape", [(37, 5, 19), (64, 2, 1), (3, 1, 8)], ids=str)
+def test_ordered_contraction(fmt, shape, fused, compiled, monkeypatch):
+    terms, rows, columns = shape
+    a, b = random_numbers((terms, rows), fmt), random_numbers((terms, columns), fmt, 1)
+    a[terms // 2, 0] = operands(fmt, 1, 1)[0][0]
+    b[1, columns - 1] = storage.of_integers([1], fmt, (1,))[0]
+    start = random_numbers((rows, columns), fmt, 2)
+    got = array.contract(a, b, start, fmt, fused)
+    monkeypatch.setattr(fast, "WARM", 1 << 60)
+    assert np.all(got == array.contract(a, b, start, fmt, fused))
+
+
+@pytest.mark.parametrize("shape", [(200, 19), (900,), (40, 2, 8)], ids=str)
+def test_ordered_sum(shape, compiled, monkeypatch):
+    terms = random_numbers(shape, binary128)
+    start = np.zeros(shape[1:], terms.dtype)
+    got = array.left_to_right(terms, start, binary128)
+    monkeypatch.setattr(fast, "WARM", 1 << 60)
+    assert np.all(got == array.left_to_right(terms, start, binary128))
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "div"])
+@pytest.mark.parametrize("fmt", EIGHT, ids=repr)
+def test_all_pairs_of_eight_bit_formats(fmt, name):
+    words = storage.of_integers(range(256), fmt, (256,))
+    a, b = np.repeat(words, 256), np.tile(words, 256)
+    got = small.evaluate(name, fmt, a, b)
+    assert np.all(got == reference.evaluate(name, fmt, (a, b), a.shape, Environment()))
+
+
+@pytest.mark.parametrize("name", list(small.OPERATIONS))
+@pytest.mark.parametrize("fmt", [formats.bfloat16, formats.tf32, Binary(9, 24), Binary(4, 20),
+                                 formats.float6_e3m2fn, formats.float4_e2m1fn], ids=repr)
+def test_small_formats_through_binary64(fmt, name):
+    arity = {"fma": 3}.get(name, 1 if name in ("sqrt", "floor", "ceil", "trunc", "round") else 2)
+    arguments = operands(fmt, 2000, arity)
+    got = small.evaluate(name, fmt, *arguments)
+    assert np.all(got == reference.evaluate(name, fmt, arguments, got.shape, Environment()))
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "is_nan", "is_finite", "neg",
+                                  "abs", "sign", "copysign"])
+@pytest.mark.parametrize("fmt", WIDE[:3] + EIGHT, ids=repr)
+def test_operations_on_words(fmt, name):
+    arity = 1 if name in ("is_nan", "is_finite", "neg", "abs", "sign") else 2
+    arguments = operands(fmt, 1500, arity)
+    got = array.evaluate(name, fmt, *arguments)
+    assert np.all(got == reference.evaluate(name, fmt, arguments, got.shape, Environment()))
+
+
+def test_max_and_min_follow_their_sentences():
+    x = storage.of_numbers(["-0.0", 0.0, "nan", 1, 2], binary128)
+    y = storage.of_numbers([0.0, "-0.0", 1, "nan", 1], binary128)
+    text = [str(v) for v in storage.to_floats(array.evaluate("max", binary128, x, y))]
+    assert text == ["0.0", "-0.0", "nan", "nan", "2.0"]
+    text = [str(v) for v in storage.to_floats(array.evaluate("min", binary128, x, y))]
+    assert text == ["-0.0", "0.0", "nan", "nan", "1.0"]
+
+
+def test_order_key_sorts_like_the_numbers():
+    x = storage.of_numbers([3, "-inf", "1e-4950", "nan", "-0.0", 0, "inf", -2, "-1e-4950"], binary128)
+    order = np.argsort(array.evaluate("comparable", binary128, x), kind="stable")
+    assert [str(v) for v in storage.to_floats(x[order])] == [
+        "-inf", "-2.0", "-1.000e-4950".replace("000e", "0e"), "-0.0", "0.0", "1.0e-4950", "3.0",
+        "inf", "nan"]
+
+
+def test_environment_rounds_saturates_and_collects_flags():
+    one, three = storage.of_numbers([1], binary128), storage.of_numbers([3], binary128)
+    nearest = array.evaluate("div", binary128, one, three)
+    with array.environment("up") as env:
+        up = array.evaluate("div", binary128, one, three)
+    assert storage.to_integers(up)[0] == storage.to_integers(nearest)[0] + 1
+    assert env.raised == ("inexact",)
+    with array.environment(saturate=True):
+        big = array.convert(np.array([500.0]), formats.float8_e4m3fn)
+    assert storage.to_integers(big) == [126]
+
+
+def test_words_survive_numpy_save_pickle_and_json(tmp_path):
+    values = storage.of_numbers(["0.1", "nan", "-inf", "1e-4950"], binary128)
+    np.save(tmp_path / "x.npy", values)
+    assert np.load(tmp_path / "x.npy").tobytes() == values.tobytes()
+    assert pickle.loads(pickle.dumps(values)).tobytes() == values.tobytes()
+    text = json.dumps([v.hex() for v in storage.to_floats(values)])
+    assert storage.of_numbers(json.loads(text), binary128).tobytes() == values.tobytes()
+
+
+def test_import_compiles_nothing():
+    code = "import sys, tlgrad.softfloat.array; print('llvmlite' in sys.modules, 'mpmath' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["False", "False"]

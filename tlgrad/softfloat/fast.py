@@ -1,0 +1,90 @@
+"""The compiled tier: which kernel computes what, compiled when an array is worth it.
+
+A kernel is a text for one operation on one layout; `Library` compiles it once. Until `WARM` elements
+of an operation have been seen, the pure-Python reference is quicker than a compilation; the words are
+the same.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+
+from tlgrad.kernels.softfloat import catalogue
+from tlgrad.kernels.softfloat.catalogue import Layout
+from tlgrad.softfloat.format import Binary
+from tlgrad.softfloat.storage import dtype_of
+
+WARM = 4096
+WIDEST = 1024
+_seen: Counter = Counter()
+
+
+def covers(fmt: Binary) -> bool:
+    """Whether kernels exist for the format."""
+    return fmt.specials == "ieee" and fmt.width <= WIDEST
+
+
+@lru_cache(maxsize=None)
+def layout(fmt: Binary) -> Layout:
+    """The numbers of a format that kernels need."""
+    return Layout(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize)
+
+
+def worth(key, size) -> bool:
+    """Whether to compile: true once an operation has seen `WARM` elements."""
+    _seen[key] += size
+    return _seen[key] >= WARM
+
+
+def _contiguous(arrays):
+    return [np.ascontiguousarray(a) for a in arrays]
+
+
+def _run(kernel, size, arrays, out):
+    kernel(size, *[a.ctypes.data for a in arrays], out.ctypes.data)
+    return out
+
+
+def arithmetic(name, fmt, arrays, shape):
+    """An operation of `catalogue.ARITHMETIC` on arrays of equal shape; None where none is compiled."""
+    if not covers(fmt) or not worth((name, fmt), arrays[0].size):
+        return None
+    kernel = catalogue.arithmetic(name, layout(fmt))
+    return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
+
+
+def convert(array, source, target):
+    """Words of one format, or 64-bit integers, as another; None where none is compiled.
+
+    `source` and `target` are formats, or "i64" and "u64".
+    """
+    formats = [f for f in (source, target) if isinstance(f, Binary)]
+    if not all(map(covers, formats)) or not worth((source, target), array.size):
+        return None
+    kinds = [layout(f) if isinstance(f, Binary) else f for f in (source, target)]
+    dtype = dtype_of(target) if isinstance(target, Binary) else np.dtype(target.replace("64", "8"))
+    kernel = catalogue.conversion(*kinds)
+    return _run(kernel, array.size, _contiguous([array]), np.empty(array.shape, dtype))
+
+
+def left_to_right(terms, start, fmt):
+    """``((start + t0) + t1) + ...`` along axis 0."""
+    if not covers(fmt) or not worth(("sum", fmt), terms.size):
+        return None
+    lanes = start.size
+    out = np.array(start, order="C")
+    kernel = catalogue.fold(layout(fmt))
+    kernel(terms.shape[0], lanes, np.ascontiguousarray(terms).ctypes.data, out.ctypes.data)
+    return out
+
+
+def contract(a, b, start, fmt, fused):
+    """Ordered sums over axis 0 of products of ``a[k, i]`` and ``b[k, j]``, from ``start[i, j]``."""
+    if not covers(fmt) or not worth(("dot", fmt), a.shape[0] * start.size):
+        return None
+    a, b, out = np.ascontiguousarray(a), np.ascontiguousarray(b), np.array(start, order="C")
+    kernel = catalogue.contraction(layout(fmt), fused)
+    kernel(a.shape[0], a.shape[1], b.shape[1], a.ctypes.data, b.ctypes.data, out.ctypes.data)
+    return out
