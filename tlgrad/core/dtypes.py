@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 
 from tlgrad.errors import DTypeError
+from tlgrad.softfloat import format as formats, storage as words
+from tlgrad.softfloat.format import Binary
 
 _by_name: dict[str, "DType"] = {}
 _by_storage: dict[np.dtype, "DType"] = {}
+_by_format: dict[Binary, "DType"] = {}
 
 
 class DType:
     """A number format: `name`, `kind` (b i u f c), `bits`, NumPy `storage` dtype.
 
-    `software` is True when NumPy cannot compute in it.  Equal to any spelling of the
-    same dtype: ``tl.float32 == np.float32 == "float32"``.
+    `software` is True when NumPy cannot compute in it; `format` is the `Binary` of a float.
+    Equal to any spelling of the same dtype: ``tl.float32 == np.float32 == "float32"``.
     """
 
     __slots__ = ("name", "kind", "bits", "storage", "software", "format")
@@ -32,6 +35,8 @@ class DType:
         if self.storage in _by_storage or name in _by_name:
             raise DTypeError(f"dtype {name} is already defined")
         _by_name[name] = _by_storage[self.storage] = self
+        if format is not None:
+            _by_format[format] = self
 
     @property
     def dtype(self) -> np.dtype:
@@ -58,29 +63,35 @@ class DType:
         return self.name
 
     def __reduce__(self):
-        return as_dtype, (self.name,)
+        return as_dtype, (self.name if self.format is None else self.format,)
 
 
 bool_ = DType("bool", "b", 8, np.bool_)
 int8, int16, int32, int64 = (DType(f"int{n}", "i", n, f"i{n // 8}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (DType(f"uint{n}", "u", n, f"u{n // 8}") for n in (8, 16, 32, 64))
-float16, float32, float64 = (DType(f"float{n}", "f", n, f"f{n // 8}") for n in (16, 32, 64))
-bfloat16 = DType("bfloat16", "f", 16, [("bfloat16", "<u2")], software=True)
+float16, float32, float64 = (DType(f"float{n}", "f", n, f"f{n // 8}", format=getattr(formats, f"binary{n}"))
+                             for n in (16, 32, 64))
+bfloat16 = DType("bfloat16", "f", 16, [("bfloat16", "<u2")], software=True, format=formats.bfloat16)
 complex64, complex128 = (DType(f"complex{n}", "c", n, f"c{n // 8}") for n in (64, 128))
 
 _python = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def as_dtype(x: Any) -> DType:
-    """The DType that `x` spells: a DType, a name, a NumPy dtype or scalar type, bool/int/float/complex.
+    """The DType that `x` spells: a DType, a name, a Binary format, a NumPy dtype or scalar type,
+    bool/int/float/complex.
 
-    >>> as_dtype("float32"), as_dtype(float)
-    (float32, float64)
+    >>> as_dtype("float32"), as_dtype(float), as_dtype(Binary(15, 112)), as_dtype(Binary(11, 52))
+    (float32, float64, binary128, float64)
     """
     if isinstance(x, DType):
         return x
+    if isinstance(x, Binary):
+        return _of_format(x)
     if isinstance(x, str) and x in _by_name:
         return _by_name[x]
+    if isinstance(x, str) and x in formats.NAMED:
+        return _of_format(formats.NAMED[x])
     if isinstance(x, type) and x in _python:
         return _python[x]
     try:
@@ -89,7 +100,15 @@ def as_dtype(x: Any) -> DType:
         storage = None
     if storage is not None and storage.newbyteorder("=") in _by_storage and x is not None:
         return _by_storage[storage.newbyteorder("=")]
+    if storage is not None and storage.fields and words.holds_format(storage):
+        return _of_format(words.format_of(storage))
     raise DTypeError(f"{x!r} is not a dtype of tlgrad; known: {', '.join(_by_name)}")
+
+
+def _of_format(fmt: Binary) -> DType:
+    """The DType of a format, made at first use."""
+    found = _by_format.get(fmt)
+    return found or DType(repr(fmt), "f", fmt.width, words.dtype_of(fmt), software=True, format=fmt)
 
 
 def of_storage(storage: np.dtype) -> DType:
@@ -168,6 +187,12 @@ def promote_weak(strong: DType, weak: DType) -> DType:
 def default_weak(kind: str) -> DType:
     """The dtype of a Python number on its own."""
     return {"b": bool_, "i": int64, "u": int64, "f": float64, "c": complex128}[kind]
+
+
+def accumulator(d: DType) -> DType:
+    """The dtype in which sums of `d` run: float32 for floats of at most 16 bits that it contains."""
+    narrow = d.kind == "f" and d.bits <= 16 and d.format.E <= 8
+    return float32 if narrow else d
 
 
 def real_dtype(d: DType) -> DType:

@@ -106,7 +106,7 @@ def user_names(jaxpr: Jaxpr):
 
 def literal_text(value: Tensor) -> str:
     """A constant with its dtype: ``0.25:float32``."""
-    return f"{value.item()!r}:{value.dtype}"
+    return f"{value.item() if value.dtype.software else repr(value.item())}:{value.dtype}"
 
 
 def _param_text(value) -> str:

@@ -1,6 +1,8 @@
 """`Tensor`: an immutable array with shape, dtype and device."""
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.dtypes import DType
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ConcretizationError, DTypeError, MutationError, OutputError
+from tlgrad.softfloat import array as softfloat
+from tlgrad.softfloat.value import Float
 
 
 class Tensor(Value):
@@ -37,18 +41,22 @@ class Tensor(Value):
         return self.aval.weak
 
     def item(self) -> Any:
-        """The one entry as a Python number; ConcretizationError when there are several."""
+        """The one entry as a Python number, or as a `Float` where a Python float cannot hold it.
+
+        ConcretizationError when there are several.
+        """
         if self.aval.size != 1:
             raise ConcretizationError(
                 f"only a tensor with one entry is a Python number; this one has shape {self.shape}. "
                 "Index it, or reduce it first (tl.sum, tl.max, tl.all, tl.any).")
         if self.dtype.software:
-            return float(to_numpy(self).reshape(())[()])
+            number = softfloat.to_floats(self.data).reshape(())[()]
+            return float(number) if fits_python(self.dtype) else number
         return self.data.reshape(()).item()
 
     def tolist(self) -> Any:
-        """Nested Python lists of Python numbers (one number for a 0-d tensor)."""
-        return to_numpy(self).tolist()
+        """Nested Python lists of Python numbers (one number for a 0-d tensor), or of `Float`s."""
+        return (softfloat.to_floats(self.data) if _is_wide(self.dtype) else to_numpy(self)).tolist()
 
     def words(self) -> np.ndarray:
         """The raw words: unsigned integers of the dtype's width (complex: two per entry)."""
@@ -103,7 +111,7 @@ class Tensor(Value):
         return format(self.item(), spec) if spec else str(self)
 
     def __str__(self):
-        return np.array2string(to_numpy(self), separator=", ") if self.ndim else str(self.item())
+        return _entries_text(self) if self.ndim else str(self.item())
 
 
 def _rebuild(data, name, weak):
@@ -133,10 +141,22 @@ def words(array: np.ndarray) -> np.ndarray:
     return flat.view("u8" if width % 8 == 0 else "u1")
 
 
+def fits_python(dtype: DType) -> bool:
+    """Whether every number of a float format is a Python float."""
+    return dtype.format.F <= 52 and dtype.format.E <= 10
+
+
+def _is_wide(dtype: DType) -> bool:
+    return dtype.software and not fits_python(dtype)
+
+
 def to_numpy(t: Tensor) -> np.ndarray:
-    """A NumPy array of the entries: the storage itself, or float64/float32 values of a software format."""
+    """A NumPy array of the entries: the storage itself; for a software format its values in
+    float32 (bfloat16) or float64, or its words where these cannot hold them."""
     if t.dtype is dtypes.bfloat16:
         return bfloat16_to_float32(t.data)
+    if t.dtype.software and fits_python(t.dtype):
+        return softfloat.convert(t.data, np.float64)
     return t.data
 
 
@@ -169,7 +189,7 @@ def as_value(x, what: str = "an operand") -> Value:
     kind = type(x)
     if kind in _WEAK:
         return python_scalar(x)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic, Float)):
         return tensor(x)
     if isinstance(x, (bool, int, float, complex)):
         return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
@@ -196,18 +216,25 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     """An immutable tensor of `data`: numbers, nested lists, a NumPy array, or a Tensor.
 
     Without `dtype`, NumPy's choice: float64 for Python floats, int64 for ints; arrays keep
-    theirs.  The data is copied.  Raises DTypeError for data that is not numbers, and
+    theirs.  With a float `dtype`, entries may be text, Fractions, Decimals and ints of any size,
+    each rounded once.  The data is copied.  Raises DTypeError for data that is not numbers, and
     ShapeError (through NumPy's ValueError) for ragged lists.
 
     >>> tensor([1, 2, 3], "float32")
     tensor([1., 2., 3.], float32, shape (3,), cpu)
+    >>> tensor(["0.1", 2], "binary128")
+    tensor([0.1, 2.0], binary128, shape (2,), cpu)
     """
     want = None if dtype is None else dtypes.as_dtype(dtype)
+    if want is None and isinstance(data, Float):
+        want = dtypes.as_dtype(data.format)
     if isinstance(data, Tracer) or isinstance(data, (list, tuple)) and _has_tracer(data):
         raise ConcretizationError("tl.tensor takes numbers, got a traced value; "
                                   "use tl.convert(x, dtype), or tl.stack([...]) for a list of traced values")
     if isinstance(data, Tensor):
         array = data.data
+    elif want is not None and want.kind == "f" and _needs_exact_reading(data, want.software):
+        array = _read_exactly(data, want)
     else:
         array = _to_array(data)
     if want is not None and array.dtype != want.storage:
@@ -219,6 +246,25 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
 
 def _has_tracer(data) -> bool:
     return any(_has_tracer(x) if isinstance(x, (list, tuple)) else isinstance(x, Tracer) for x in data)
+
+
+_EXACT = (str, bytes, Fraction, Decimal, Float)
+
+
+def _needs_exact_reading(data, software: bool) -> bool:
+    """Whether NumPy would refuse the entries, or round them before the format does."""
+    if isinstance(data, (list, tuple)):
+        return any(_needs_exact_reading(x, software) for x in data)
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "OUS"
+    return isinstance(data, _EXACT) or type(data) is int and (software or abs(data) >= 2 ** 53)
+
+
+def _read_exactly(data, want: DType) -> np.ndarray:
+    try:
+        return softfloat.of_numbers(data, want.format)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(f"tl.tensor: {error}") from None
 
 
 def _to_array(data) -> np.ndarray:
@@ -242,16 +288,22 @@ def convert_array(array: np.ndarray, want: DType) -> np.ndarray:
     have = dtypes.of_storage(array.dtype)
     if have is want:
         return array
+    if any(d.software and d is not dtypes.bfloat16 for d in (have, want)):
+        return _convert_software(array, have, want)
     if want is dtypes.bfloat16:
         return float32_to_bfloat16(_round_to_odd_float32(array))
     if have is dtypes.bfloat16:
         array = bfloat16_to_float32(array)
-    if want.software:
-        raise DTypeError(f"no conversion from {have} to {want}")
     with np.errstate(all="ignore"):
         if array.dtype.kind == "c" and want.kind not in "cb":
             array = array.real
         return array.astype(want.storage)
+
+
+def _convert_software(array: np.ndarray, have: DType, want: DType) -> np.ndarray:
+    if "c" in (have.kind, want.kind):
+        raise DTypeError(f"no conversion from {have} to {want}: take the real and imaginary parts")
+    return softfloat.convert(array, want.format or want.storage)
 
 
 def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
@@ -280,8 +332,15 @@ def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
 
 def tensor_text(t: Tensor) -> str:
     """``tensor([1., 2.], float32, shape (2,), cpu)``."""
-    array = to_numpy(t)
-    body = str(array[()]) if not t.ndim else "[]" if not t.size else np.array2string(
-        array, separator=", ", prefix="tensor(", threshold=200, edgeitems=3)
+    body = str(t.item() if t.dtype.software else t.data[()]) if not t.ndim else "[]" if not t.size else \
+        _entries_text(t, prefix="tensor(", threshold=200, edgeitems=3)
     weak = ", weak" if t.aval.weak else ""
     return f"tensor({body}, {t.dtype}, shape {t.shape}, {t.device}{weak})"
+
+
+def _entries_text(t: Tensor, **options) -> str:
+    """The entries as NumPy prints them; those of a wide format as the shortest exact text."""
+    if _is_wide(t.dtype):
+        return np.array2string(softfloat.to_floats(t.data), separator=", ",
+                               formatter={"object": str}, **options)
+    return np.array2string(to_numpy(t), separator=", ", **options)

@@ -144,9 +144,9 @@ dot_general = documented(
 
 
 def contract_axes(x, y, contract, batch=((), ()), order: str | None = None):
-    """dot_general under the order of the run; 16-bit floats accumulate in float32, rounding once."""
+    """dot_general under the order of the run; narrow floats accumulate in float32, rounding once."""
     dtype, order = x.dtype, orders.check_order(order)
-    if dtype in (dtypes.float16, dtypes.bfloat16):
+    if dtypes.accumulator(dtype) is not dtype:
         wide = [define.RULES.convert(v, dtypes.float32) for v in (x, y)]
         return define.RULES.convert(
             dot_general.bind(*wide, contract=contract, batch=batch, order=order), dtype)

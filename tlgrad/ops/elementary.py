@@ -5,26 +5,37 @@ representable: expm1'(-40) is exp(-40), not y + 1.
 """
 from __future__ import annotations
 
-from math import pi, sqrt as _sqrt
-
 from tlgrad.core.dtypes import is_inexact
+from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import DTypeError
 from tlgrad.ops.arithmetic import add, direction, div, mul, neg, sign, sub
 from tlgrad.ops.define import Elementwise, documented, elementwise, jvp_from_partials
 from tlgrad.ops.logic import and_, eq, gt, where
 from tlgrad.ops.promote import promote
+from tlgrad.softfloat import array as softfloat
+
+_CONSTANTS = {"ln2": 0.6931471805599453, "1/ln2": 1.4426950408889634,
+              "1/ln10": 0.4342944819032518, "2/sqrt(pi)": 1.1283791670955126}
+
+
+def _constant(name, like):
+    """A constant of a derivative: a Python number, or one of the format's own precision."""
+    if not like.dtype.software:
+        return _CONSTANTS[name]
+    return Tensor.own(frozen(softfloat.constant(name, like.dtype.format)))
+
 
 # ---- exponentials and logarithms ----
 
 exp = elementwise("exp", "e to the power x.", [lambda y, x: y])
 expm1 = elementwise("expm1", "exp(x) - 1, accurate near 0.", [lambda y, x: exp(x)])
 exp2 = elementwise("exp2", "2 to the power x; exact for integers.",
-                   [lambda y, x: mul(0.6931471805599453, y)])
+                   [lambda y, x: mul(_constant("ln2", y), y)])
 log = elementwise("log", "Natural logarithm of x; -inf at 0, NaN below.", [lambda y, x: div(1.0, x)])
 log1p = elementwise("log1p", "log(1 + x), accurate near 0.", [lambda y, x: div(1.0, add(1.0, x))])
 log2 = elementwise("log2", "Logarithm of x to base 2; exact for powers of 2.",
-                   [lambda y, x: div(1.4426950408889634, x)])
-log10 = elementwise("log10", "Logarithm of x to base 10.", [lambda y, x: div(0.4342944819032518, x)])
+                   [lambda y, x: div(_constant("1/ln2", x), x)])
+log10 = elementwise("log10", "Logarithm of x to base 10.", [lambda y, x: div(_constant("1/ln10", x), x)])
 logistic = elementwise("logistic", "1 / (1 + exp(-x)), the logistic function (sigmoid).",
                        [lambda y, x: mul(y, logistic(neg(x)))])
 softplus = elementwise("softplus", "log(1 + exp(x)), without overflow.", [lambda y, x: logistic(x)])
@@ -134,9 +145,9 @@ def _inverse_hypot(x, a):
 # ---- error function, gamma ----
 
 erf = elementwise("erf", "Error function 2/sqrt(pi) integral of exp(-t^2) over [0, x].",
-                  [lambda y, x: mul(2 / _sqrt(pi), exp(neg(mul(x, x))))], kinds="f")
+                  [lambda y, x: mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x))))], kinds="f")
 erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
-                   [lambda y, x: mul(-2 / _sqrt(pi), exp(neg(mul(x, x))))], kinds="f")
+                   [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x)))))], kinds="f")
 
 
 # ---- integer powers ----

@@ -142,12 +142,12 @@ reduce_sum = documented(
 
 
 def sum_axes(x, axes, order: str | None = None):
-    """reduce_sum under the order of the run; 16-bit floats accumulate in float32, rounding once."""
+    """reduce_sum under the order of the run; narrow floats accumulate in float32, rounding once."""
     if not axes:
         return x
     dtype = x.dtype
     order = order or orders.current_order()
-    if dtype in (dtypes.float16, dtypes.bfloat16):
+    if dtypes.accumulator(dtype) is not dtype:
         wide = define.RULES.convert(x, dtypes.float32)
         return define.RULES.convert(reduce_sum.bind(wide, axes=axes, order=order), dtype)
     return reduce_sum.bind(x, axes=axes, order=order)

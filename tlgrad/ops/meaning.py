@@ -17,12 +17,10 @@ from tlgrad.errors import UnsupportedError, ZeroDivision
 from tlgrad.kernels import elementary
 from tlgrad.kernels.expr import Numpy, Value, fma
 from tlgrad.kernels.expr.numpy_meaning import sum_to_odd
+from tlgrad.softfloat import array as softfloat
 
 #: intrinsic name -> function of NumPy arrays of hardware dtypes
 INTRINSICS: dict[str, Callable] = {}
-#: software dtype name -> (intrinsic, *arrays) -> array
-SOFTWARE: dict[str, Callable] = {}
-
 _KINDS = {"b": "bool", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers"}
 
 
@@ -53,11 +51,12 @@ def implementation(name: str) -> Callable:
 
 def _software(name, storage, arrays, params):
     dtype = dtypes.of_storage(storage)
+    if dtype is dtypes.bfloat16:
+        return _bfloat16(name, *arrays, **params)
     try:
-        evaluate = SOFTWARE[dtype.name]
+        return softfloat.evaluate(name, dtype.format, *arrays, **params)
     except KeyError:
         raise UnsupportedError(f"{name} is not available for {dtype}") from None
-    return evaluate(name, *arrays, **params)
 
 
 def _bfloat16(name, *arrays, **params):
@@ -78,14 +77,12 @@ def _bfloat16(name, *arrays, **params):
     return float32_to_bfloat16(out) if out.dtype == np.float32 else out
 
 
-SOFTWARE["bfloat16"] = _bfloat16
-
 
 def comparable(array: np.ndarray) -> np.ndarray:
     """An array that NumPy orders as the format does (for sort and argmax)."""
     if array.dtype.kind != "V":
         return array
-    return SOFTWARE[dtypes.of_storage(array.dtype).name]("comparable", array)
+    return _software("comparable", array.dtype, (array,), {})
 
 
 def first_zero(divisor: np.ndarray) -> str:

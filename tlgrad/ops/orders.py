@@ -18,6 +18,7 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.errors import ArgumentError
 from tlgrad.ops import meaning
+from tlgrad.softfloat import array as softfloat
 
 ORDERS = ("ordered", "fused", "tree", "free")
 #: terms in a leaf of the tree order
@@ -79,9 +80,16 @@ def left_to_right(terms: np.ndarray, init=None) -> np.ndarray:
     if terms.dtype.fields is None and terms.shape[0] > 64 and acc.size <= 16384:
         with np.errstate(all="ignore"):
             return _accumulate(terms, acc)
+    if _is_software(terms):
+        return softfloat.left_to_right(terms, acc, dtypes.of_storage(terms.dtype).format)
     for term in terms:
         acc = _add(acc, term)
     return np.asarray(acc)
+
+
+def _is_software(array) -> bool:
+    """Whether sums of the array's format run on software words (bfloat16 goes through float32)."""
+    return array.dtype.fields is not None and dtypes.of_storage(array.dtype) is not dtypes.bfloat16
 
 
 def _accumulate(terms, acc, block=4096):
@@ -120,6 +128,8 @@ def contract(a: np.ndarray, b: np.ndarray, order: str, init=None) -> np.ndarray:
         total = tree_contract(a, b, shape)
         return total if init is None else _add(init, total)
     acc = np.zeros(shape, a.dtype) if init is None else init
+    if _is_software(a) and a.shape[-1] == b.shape[-2] == 1:
+        return _contract_words(a, b, acc, order == "fused")
     if order == "fused" and dtypes.of_storage(a.dtype).kind == "f":
         fma = meaning.implementation("fma")
         for x, y in zip(a, b):
@@ -129,6 +139,15 @@ def contract(a: np.ndarray, b: np.ndarray, order: str, init=None) -> np.ndarray:
         for x, y in zip(a, b):
             acc = _add(acc, multiply(x, y))
     return np.asarray(acc)
+
+
+def _contract_words(a, b, acc, fused):
+    """`contract` of a software format: a [k, *batch, i, 1], b [k, *batch, 1, j], acc [*batch, i, j]."""
+    fmt, out = dtypes.of_storage(a.dtype).format, np.empty(acc.shape, acc.dtype)
+    for at in np.ndindex(acc.shape[:-2]):
+        pick = (slice(None), *at)
+        out[at] = softfloat.contract(a[pick][:, :, 0], b[pick][:, 0, :], acc[at], fmt, fused)
+    return out
 
 
 def tree_contract(a, b, shape):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tlgrad.core.aval import make_aval
 from tlgrad.core.primitive import Linear, Primitive
-from tlgrad.core.tensor import as_value
+from tlgrad.core.tensor import as_value, convert_array
 from tlgrad.errors import ShapeError
 from tlgrad.ops.define import documented, instantiate, linear
 from tlgrad.ops.layout import broadcast, moveaxis, normalize_axis, reshape, sum_axes, zero_of
@@ -158,7 +158,7 @@ concatenate = documented(
 def _iota_impl(*, shape, axis, dtype):
     sizes = [1] * len(shape)
     sizes[axis] = shape[axis]
-    return np.broadcast_to(np.arange(shape[axis]).astype(dtype.storage).reshape(sizes), shape)
+    return np.broadcast_to(convert_array(np.arange(shape[axis]), dtype).reshape(sizes), shape)
 
 
 iota = documented(
