@@ -332,7 +332,7 @@ def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
 
 def tensor_text(t: Tensor) -> str:
     """``tensor([1., 2.], float32, shape (2,), cpu)``."""
-    body = str(t.item() if t.dtype.software else t.data[()]) if not t.ndim else "[]" if not t.size else \
+    body = str(t.item() if _is_wide(t.dtype) else to_numpy(t)[()]) if not t.ndim else "[]" if not t.size else \
         _entries_text(t, prefix="tensor(", threshold=200, edgeitems=3)
     weak = ", weak" if t.aval.weak else ""
     return f"tensor({body}, {t.dtype}, shape {t.shape}, {t.device}{weak})"

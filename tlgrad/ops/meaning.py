@@ -21,6 +21,7 @@ from tlgrad.softfloat import array as softfloat
 
 #: intrinsic name -> function of NumPy arrays of hardware dtypes
 INTRINSICS: dict[str, Callable] = {}
+
 _KINDS = {"b": "bool", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers"}
 
 
@@ -75,7 +76,6 @@ def _bfloat16(name, *arrays, **params):
             return convert_array(np.asarray(elementary.unrounded(name, *values).handle), dtypes.bfloat16)
         out = INTRINSICS[name](*wide, **params)
     return float32_to_bfloat16(out) if out.dtype == np.float32 else out
-
 
 
 def comparable(array: np.ndarray) -> np.ndarray:
