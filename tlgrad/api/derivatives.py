@@ -35,7 +35,7 @@ def jvp(f: Callable, primals=None, tangents=None, *, has_aux: bool = False):
 
     >>> y, dy = tl.jvp(lambda x: x * x, (3.0,), (1.0,))
     >>> y, dy
-    (tensor(9., float64, shape (), cpu, weak), tensor(6., float64, shape (), cpu, weak))
+    (tensor(9.0, float64, shape (), cpu, weak), tensor(6.0, float64, shape (), cpu, weak))
     """
     if primals is None:
         return wrap(f, functools.partial(jvp, f, has_aux=has_aux), "Forward derivative")
@@ -87,7 +87,7 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
 
     >>> y, push = tl.linearize(tl.sin, 0.0)
     >>> push(2.0)
-    tensor(2., float64, shape (), cpu, weak)
+    tensor(2.0, float64, shape (), cpu, weak)
     """
     if not primals:
         return wrap(f, functools.partial(linearize, f, has_aux=has_aux), "Linearization")
@@ -124,7 +124,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
 
     >>> y, pull = tl.vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> pull(1.0)
-    (tensor(3., float64, shape (), cpu), tensor(2., float64, shape (), cpu))
+    (tensor(3.0, float64, shape (), cpu, weak), tensor(2.0, float64, shape (), cpu, weak))
     """
     if not primals:
         return wrap(f, functools.partial(vjp, f, has_aux=has_aux), "Reverse derivative")
@@ -197,7 +197,7 @@ def value_and_grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = Fals
     allow_int: integer leaves get integer zeros instead of an error.
 
     >>> tl.value_and_grad(lambda x: x * x)(3.0)
-    (tensor(9., float64, shape (), cpu, weak), tensor(6., float64, shape (), cpu))
+    (tensor(9.0, float64, shape (), cpu, weak), tensor(6.0, float64, shape (), cpu, weak))
     """
     if f is None:
         return functools.partial(value_and_grad, argnums=argnums, has_aux=has_aux,
@@ -230,7 +230,7 @@ def grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = False, holomor
     Arguments as `value_and_grad`; with has_aux, gives (gradient, aux).
 
     >>> tl.grad(lambda x: x ** 3)(2.0)
-    tensor(12., float64, shape (), cpu)
+    tensor(12.0, float64, shape (), cpu, weak)
     """
     if f is None:
         return functools.partial(grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic,

@@ -30,7 +30,7 @@ def derivative(f: Callable, directions: Sequence[Any] = ()) -> Callable:
     Raises TreeError or ShapeError for a direction that does not fit.
 
     >>> tl.derivative(lambda x: x ** 3, [1.0, 1.0])(2.0)
-    tensor(12., float64, shape (), cpu)
+    tensor(12.0, float64, shape (), cpu, weak)
     """
     what = describe_callable(f)
     if not isinstance(directions, (list, tuple)) and not isinstance(directions, Tensor):
@@ -49,7 +49,7 @@ def derivative_vjp(f: Callable, directions: Sequence[Any] = ()) -> Callable:
     Directions and cotangent are constants.  With [] it is the ordinary pullback.
 
     >>> tl.derivative_vjp(lambda x: x ** 3, [1.0])(2.0, 1.0)
-    tensor(12., float64, shape (), cpu)
+    tensor(12.0, float64, shape (), cpu, weak)
     """
     along = derivative(f, directions)
 

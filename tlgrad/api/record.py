@@ -73,7 +73,7 @@ def record(f: Callable | None = None, **options) -> Callable:
 
     >>> r = tl.record(lambda x: tl.sum(x * x))(tl.tensor([1.0, 2.0, 3.0]))
     >>> r.value, r.backward()
-    (tensor(14., float64, shape (), cpu), tensor([2., 4., 6.], float64, shape (3,), cpu))
+    (tensor(14.0, float64, shape (), cpu), tensor([2., 4., 6.], float64, shape (3,), cpu))
     """
     if f is None:
         return functools.partial(record, **options)

@@ -230,7 +230,7 @@ def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = N
 
     >>> energy = tl.run(lambda x: tl.sum(x * x))
     >>> energy(tl.tensor([1.0, 2.0, 3.0]))
-    tensor(14., float64, shape (), cpu)
+    tensor(14.0, float64, shape (), cpu)
     """
     if f is None:
         return functools.partial(run, device=device, order=order, grad=grad, static=static)

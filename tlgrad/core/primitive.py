@@ -75,11 +75,13 @@ class Primitive:
                 if isinstance(a, Tracer):
                     raise leaked(a, f"in {self.name}") from None
             raise
-        weak = bool(args) and all(a.aval.weak for a in args)
         out = self.impl(*arrays, **params)
-        if self.multiple:
-            return [Tensor.own(x, weak) for x in out]
-        return Tensor.own(out, weak)
+        if any([a.aval.weak for a in args]):
+            avals = self.avals_out([a.aval for a in args], params)
+            if self.multiple:
+                return [Tensor.own(x, a.weak) for x, a in zip(out, avals)]
+            return Tensor.own(out, avals.weak)
+        return [Tensor.own(x) for x in out] if self.multiple else Tensor.own(out)
 
     def avals_out(self, avals, params):
         """The abstract rule, remembered per (avals, params)."""
