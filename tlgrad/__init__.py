@@ -19,7 +19,26 @@ from tlgrad.core.aval import Aval
 from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16, float32, float64,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.tensor import Tensor, tensor
+from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any, arange, arccos,
+                          arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax, argmin,
+                          argsort, array, asarray, asin, asinh, atan, atan2, atanh,
+                          broadcast_arrays, broadcast_to, cbrt, ceil, clip, concat, concatenate,
+                          conj, copysign, cos, cosh, cross, cumprod, cumsum, diag, diagonal, diff,
+                          divide, dot, equal, exp, exp2, expand_dims, expm1, eye, flip, floor,
+                          floor_divide, fma, full, full_like, gelu, greater, greater_equal, hypot,
+                          imag, inner, isclose, isfinite, isinf, isnan, kron, less, less_equal,
+                          linspace, log, log10, log1p, log2, log_softmax, logaddexp, logical_and,
+                          logical_not, logical_or, logical_xor, logsumexp, matmul, max, maximum,
+                          mean, meshgrid, min, minimum, mod, moveaxis, multiply, nan_to_num,
+                          negative, norm, not_equal, one_hot, ones, ones_like, outer, pad,
+                          permute_dims, pow, power, prod, ravel, real, reciprocal, relu, remainder,
+                          repeat, reshape, roll, round, rsqrt, searchsorted, sigmoid, sign, silu,
+                          sin, sinh, softmax, softplus, sort, split, sqrt, square, squeeze, stack,
+                          std, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot,
+                          tile, top_k, trace, transpose, tril, triu, trunc, unstack, var, vecdot,
+                          where, zeros, zeros_like)
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce, unpack
+from tlgrad import numpy, protocols
 
 __version__ = "0.1.0"

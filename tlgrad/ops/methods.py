@@ -101,13 +101,14 @@ def _refuse(what: str, instead: str):
 _BRANCH = ("Write tl.where(condition, a, b) for a choice by entry, tl.cond(condition, f, g, x) for a lazy "
            "branch, put the `if` in a scalar function under tl.map, or mark the argument static. The same "
            "holds for `x or y`, `min(a, b)`, `a < b < c` and `assert`.")
-_MATH = "Use the tlgrad function: tl.sin(x) for math.sin(x), tl.convert(x, tl.int64) for int(x)."
+_FILL = "To fill an array, write B = tl.zeros(shape) and B = B.at[i].set(x), not B[i] = x on a NumPy array."
+_MATH = f"Use the tlgrad function: tl.sin(x) for math.sin(x), tl.convert(x, tl.int64) for int(x). {_FILL}"
 _refusals = {
     "__bool__": ("a Python condition", _BRANCH), "__float__": ("float() or a math function", _MATH),
     "__int__": ("int()", _MATH), "__complex__": ("complex()", _MATH),
     "__index__": ("an index, range() or a size", "Use tl.dynamic_slice or x[i] with a tensor, tl.iterate "
                   "for a run-time count, or mark the argument static."),
-    "__array__": ("np.asarray()", "Use the tl function, or tl.stop_gradient(x) outside the transform."),
+    "__array__": ("np.asarray()", f"Use the tl function. {_FILL}"),
     "item": (".item()", _MATH), "tolist": (".tolist()", _MATH),
     "__format__": ("format()", "Print the traced value itself with repr(x), or return it."),
 }
