@@ -5,7 +5,7 @@ _here = _pathlib.Path(__file__).parent
 if not (_here / "kernels").exists():
     __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
 
-from tlgrad import errors
+from tlgrad import errors, numpy, protocols
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp
@@ -14,6 +14,10 @@ from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
 from tlgrad.api.record import Record, record
 from tlgrad.api.run import run
 from tlgrad.api.vmap import vmap
+from tlgrad.control.cond import cond, switch
+from tlgrad.control.loops import iterate, scan
+from tlgrad.control.stop import stop_gradient
+from tlgrad.control.while_loop import while_loop
 from tlgrad.core import pretty, tree
 from tlgrad.core.aval import Aval
 from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16, float32, float64,
@@ -38,6 +42,7 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
                           tile, top_k, trace, transpose, tril, triu, trunc, unstack, var, vecdot,
                           where, zeros, zeros_like)
 from tlgrad.ops.convert import bitcast, convert, same_bits
+from tlgrad.ops.elementary import erf, logistic
 from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce, unpack
 from tlgrad import numpy, protocols
 

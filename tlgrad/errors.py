@@ -149,3 +149,11 @@ class RecursionBudgetError(TlgradError, RecursionError):
     Fails:  def f(x): return f(x) + 1
     Write:  tl.iterate(lambda x: x + 1, n, x), or recursion with a base case under tl.map
     """
+
+
+class CarryError(TlgradError, TypeError):
+    """A loop body changes the structure, a shape or a dtype of what it carries.
+
+    Fails:  tl.iterate(lambda h: tl.concatenate([h, h]), 3, tl.ones((2,)))
+    Write:  tl.iterate(lambda h: h + h, 3, tl.ones((2,)))
+    """

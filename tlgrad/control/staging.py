@@ -1,0 +1,108 @@
+"""Staging of the functions that control flow takes: callables on pytrees -> jaxprs on lists.
+
+    stage_tree : f, [pytree of avals] -> Staged(jaxpr, captured values, tree of the result)
+
+Captured values become operands of the control-flow primitive, so a jaxpr holds no array.
+"""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, NamedTuple, Sequence
+
+from tlgrad.core import tree
+from tlgrad.core.aval import Aval
+from tlgrad.core.jaxpr import Jaxpr, Var
+from tlgrad.core.tensor import as_value
+from tlgrad.core.trace import Value, current_trace
+from tlgrad.errors import OutputError
+from tlgrad.core.source import describe_callable
+from tlgrad.transforms.stage import StageTrace, stage
+
+
+class Staged(NamedTuple):
+    """A function written down: captured values are the first inputs of `jaxpr`."""
+    jaxpr: Jaxpr
+    captured: list[Value]
+    out_tree: tree.TreeDef
+
+
+def flatten_values(x: Any, what: str) -> tuple[list[Value], tree.TreeDef]:
+    """Leaves of a pytree as values, and its structure."""
+    leaves, treedef = tree.flatten(x)
+    return [as_value(leaf, what) for leaf in leaves], treedef
+
+
+def result_leaves(out: Any, f: Callable) -> tuple[list[Value], tree.TreeDef]:
+    """Leaves of what `f` returned; OutputError names `f` when one is not a number or tensor."""
+    leaves, treedef = tree.flatten(out)
+    try:
+        return [as_value(y, "a result") for y in leaves], treedef
+    except OutputError as error:
+        raise OutputError(f"{describe_callable(f)} returned something that is not a tensor: {error}") from None
+
+
+def stage_tree(f: Callable, in_trees: Sequence[tree.TreeDef], avals: Sequence[Aval]) -> Staged:
+    """Trace ``f(*args)`` whose arguments have structures `in_trees` and leaves of `avals`."""
+    found = []
+
+    def flat(*values):
+        args, start = [], 0
+        for treedef in in_trees:
+            args.append(tree.unflatten(treedef, values[start:start + treedef.n_leaves]))
+            start += treedef.n_leaves
+        leaves, treedef = result_leaves(f(*args), f)
+        found[:] = [treedef]
+        return leaves
+
+    jaxpr, captured = stage(flat, avals)
+    return Staged(jaxpr, captured, found[0])
+
+
+def reorder(jaxpr: Jaxpr, binders: Sequence[int | Aval], outs: Sequence[int] | None = None) -> Jaxpr:
+    """`jaxpr` with its inputs in another order; an aval in place of a number is an unused input."""
+    named = [jaxpr.in_binders[b] if isinstance(b, int) else Var(b) for b in binders]
+    results = jaxpr.outs if outs is None else [jaxpr.outs[k] for k in outs]
+    return Jaxpr(named, jaxpr.eqns, results)
+
+
+def join_captured(staged: Sequence[Staged]) -> tuple[list[Value], list[Jaxpr]]:
+    """The captured values of several functions, each once, as first inputs of every jaxpr."""
+    values = {id(x): x for s in staged for x in s.captured}
+    place = {key: k for k, key in enumerate(values)}
+    jaxprs = []
+    for s in staged:
+        binders: list = [x.aval for x in values.values()]
+        for k, x in enumerate(s.captured):
+            binders[place[id(x)]] = k
+        n = len(s.captured)
+        jaxprs.append(reorder(s.jaxpr, [*binders, *range(n, len(s.jaxpr.in_binders))]))
+    return list(values.values()), jaxprs
+
+
+def staging() -> bool:
+    """True when some running trace writes programs down, so that values have no numbers."""
+    trace = current_trace()
+    while trace is not None:
+        if isinstance(trace, StageTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def required_positional(f: Callable) -> int:
+    """How many positional arguments `f` must be given (1 when its signature is not known)."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds and p.default is inspect.Parameter.empty for p in parameters)
+
+
+def split_list(values: Sequence, *sizes: int) -> list[list]:
+    """`values` cut into runs of the given sizes; what is left over comes last."""
+    out, start = [], 0
+    for n in sizes:
+        out.append(list(values[start:start + n]))
+        start += n
+    return [*out, list(values[start:])]
