@@ -7,7 +7,7 @@ borrows carry no derivative, so what it drops is exactly zero.
 """
 from __future__ import annotations
 
-from tlgrad.control.stop import stop_gradient_p
+from tlgrad.ops.stop import fixed
 from tlgrad.core import dtypes
 from tlgrad.core.jaxpr import eval_jaxpr
 from tlgrad.ops.convert import convert
@@ -37,7 +37,7 @@ def leader_of(mask):
 
 def borrow(mask, leader, x):
     """x with the entries of lanes that are out replaced by the leader's, without derivative."""
-    one = stop_gradient_p.bind(gather.bind(x, leader, axes=(0,)))
+    one = fixed(gather.bind(x, leader, axes=(0,)))
     return choose(mask, x, broadcast.bind(one, shape=x.shape, axes=tuple(range(1, x.ndim))))
 
 
