@@ -1,0 +1,1 @@
+"""Measurements: ``python3 -m benchmarks NAME ...`` runs ``benchmarks.NAME.main(arguments)``."""

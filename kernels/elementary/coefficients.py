@@ -75,14 +75,28 @@ def _log1p_over(r):
     return MP.log1p(r) / r if r else MP.mpf(1)
 
 
-def _erfcx(x):
-    return MP.exp(x * x) * MP.erfc(x)
-
-
 def _scaled_erfcx(t):
-    """(1 + 2x) erfcx(x) at x = 4 (1 + t) / (1 - t)."""
+    """(1 + 2x) exp(x**2) erfc(x) at x = 4 (1 + t) / (1 - t)."""
     x = 4 * (1 + t) / (1 - t)
-    return (1 + 2 * x) * _erfcx(x)
+    return (1 + 2 * x) * MP.exp(x * x) * MP.erfc(x)
+
+
+def _loggamma_over(e):
+    """lgamma(2 + e) / e."""
+    return MP.loggamma(2 + e) / e if e else 1 - MP.euler
+
+
+DIGAMMA_ROOT = MP.findroot(lambda x: MP.psi(0, x), 1.46)
+
+
+def _digamma_over(e):
+    """digamma(x) / (x - root) at x = 1.5 + e."""
+    return MP.psi(0, 1.5 + e) / (1.5 + e - DIGAMMA_ROOT)
+
+
+def _head(x):
+    """`x` to 106 bits: a leading coefficient that a body holds in two words."""
+    return MP.fsum(map(MP.mpf, words(x, 2)))
 
 
 TINY = MP.mpf(2) ** -60
@@ -99,6 +113,11 @@ POLYNOMIALS = {
     "cos": (lambda z: MP.cos(MP.sqrt(z)), TINY, QUARTER_PI ** 2, 9, lambda z: MP.mpf(1), (1, -0.5)),
     "atan": (_over(MP.atan), TINY, MP.mpf("0.0626") ** 2, 7, None, (1,)),
     "asin": (_over(MP.asin), TINY, MP.mpf("0.2501"), 15, None, (1,)),
+    "erfcx": (_scaled_erfcx, -MP.mpf("0.52"), MP.mpf("0.747"), 23, None,
+              (_head(_scaled_erfcx(MP.mpf(0))),)),
+    "loggamma": (_loggamma_over, -0.5, 0.5, 20, None,
+                  (_head(1 - MP.euler), _head((MP.zeta(2) - 1) / 2))),
+    "digamma": (_digamma_over, -0.5, 0.5, 24, None, (_head(_digamma_over(MP.mpf(0))),)),
     "cbrt": (lambda z: z ** (-MP.mpf(1) / 3), 1, 2, 6, None, ()),
 }
 
@@ -106,10 +125,10 @@ POLYNOMIALS = {
 # ---------------------------------------------------------------- numbers
 
 def _payne_hanek():
-    """2/pi * 2**e mod 4 in four words of 53 bits, for the binary64 exponents from 2**23 up."""
+    """2/pi * 2**e mod 4 in four words of 53 bits, for the binary64 exponents from 2**19 up."""
     table = {f"two_over_pi_{j}": [] for j in range(4)}
     with MP.workprec(1400):
-        for e in range(1046, 2047):
+        for e in range(1042, 2047):
             y = 2 / MP.pi * MP.mpf(2) ** (e - 1075)
             y -= 4 * MP.floor(y / 4)
             for j in range(4):
@@ -127,10 +146,11 @@ def _powers(count):
 def _erf_grid():
     points = [MP.mpf(k) / 128 for k in range(6 * 128 + 1)]
     pairs = [words(MP.erf(c), 2) for c in points]
-    slopes = [float(2 / MP.sqrt(MP.pi) * MP.exp(-c * c)) for c in points]
+    slopes = [words(2 / MP.sqrt(MP.pi) * MP.exp(-c * c), 2) for c in points]
     rest = [0.0] * (1024 - len(points))              # a NaN may index anything
     return {"erf_high": [p[0] for p in pairs] + rest, "erf_low": [p[1] for p in pairs] + rest,
-            "erf_slope": slopes + rest}
+            "erf_slope": [s[0] for s in slopes] + rest,
+            "erf_slope_low": [s[1] for s in slopes] + rest}
 
 
 def _atan_grid():
@@ -138,8 +158,21 @@ def _atan_grid():
     return {"atan_high": [p[0] for p in pairs], "atan_low": [p[1] for p in pairs]}
 
 
+def _bernoulli():
+    """The asymptotic series of lgamma and digamma, in powers of 1 / x**2."""
+    return {"stirling": [float(MP.bernoulli(2 * k) / (2 * k * (2 * k - 1))) for k in range(1, 13)],
+            "digamma_tail": [float(-MP.bernoulli(2 * k) / (2 * k)) for k in range(1, 13)]}
+
+
 def _constants():
+    root_8_pi, root_half = MP.sqrt(8 / MP.pi), MP.sqrt(MP.mpf(1) / 2)
     return {
+        "gelu": [*words(root_8_pi, 2), *words(root_8_pi * MP.mpf("0.044715"), 2)],
+        "root_half": words(root_half, 2), "log_root_2pi": words(MP.log(2 * MP.pi) / 2, 2),
+        "log_pi": words(MP.log(MP.pi), 2), "digamma_root": words(DIGAMMA_ROOT, 3),
+        "erfcx_head": words(_scaled_erfcx(MP.mpf(0)), 2), "loggamma_head": words(1 - MP.euler, 2),
+        "loggamma_second": words((MP.zeta(2) - 1) / 2, 2),
+        "digamma_head": words(_digamma_over(MP.mpf(0)), 2),
         "ln2": [float(rounded(LN2, -42)), float(LN2 - rounded(LN2, -42))],
         "ln2_words": words(LN2, 2),
         "ln2_eighth": words(LN2 / 8, 2),
@@ -157,7 +190,8 @@ def _constants():
 
 
 NUMBERS = {
-    "constants": _constants, "log": _log_table, "payne_hanek": _payne_hanek, "erf": _erf_grid,
+    "constants": _constants, "log": _log_table, "payne_hanek": _payne_hanek,
+    "bernoulli": _bernoulli, "erf": _erf_grid,
     "atan_grid": _atan_grid, "exp2_16": lambda: _powers(16), "exp2_8": lambda: _powers(8)}
 
 

@@ -44,7 +44,8 @@ def expm1_parts(v, tail=None):
     """(word, h, l): v + tail = k ln2 + r with k in `word`, and h + l = exp(r) - 1 to about
     2**-64."""
     word, r, low = _reduce_words(v, "ln2", 1)
-    low = low if tail is None else low + tail
+    if tail is not None:
+        r, low = fast_two_sum(r, low + tail)
     q = horner(numbers("expm1_wide")[2:], r)
     z, z_low = two_product(r, r)
     a, a_low = fast_two_sum(r, z * 0.5)
@@ -98,7 +99,8 @@ def exp_of_words(x, tail):
     v = maximum(minimum(x, 710.0), -746.0)
     tail = select(v.eq(x), tail, 0.0)
     word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
-    return exp_sixteenths(word, r, low + tail, ~(v.abs() <= 707.0))
+    r, low = fast_two_sum(r, low + tail)
+    return exp_sixteenths(word, r, low, ~(v.abs() <= 707.0))
 
 
 def exp2(x):
@@ -134,7 +136,7 @@ def _expm1_eighths(v):
 
 
 def expm1_narrow(x):
-    v = maximum(minimum(x, 89.0), -18.0)
+    v = maximum(minimum(x, 89.0), -40.0)
     word, r = _reduce(v, "ln2_words", 1)
     p = fma(r * r, horner(numbers("expm1_narrow")[1:], r), r)
     s = ((word << 52) + ONE).as_float()
@@ -154,7 +156,7 @@ def expm1_wide(x):
 
 
 def tanh_narrow(x):
-    e = _expm1_eighths(minimum(x.abs(), 10.0) * 2.0)
+    e = _expm1_eighths(minimum(x.abs(), 20.0) * 2.0)
     return copysign(e / (e + 2.0), x.sign())
 
 
@@ -177,10 +179,15 @@ def logistic_narrow(x):
     return 1.0 / (1.0 + e)
 
 
-def logistic_wide(x):
-    """exp(-|x|) = e; 1 / (1 + e) or e / (1 + e), the small numerator scaled at the end."""
+def logistic_parts(x, tail=None):
+    """(q, l, finish): logistic(x + tail) = finish(q + l); tail * x >= 0 or tiny.
+
+    With e = exp(-|x|): 1 / (1 + e) or e / (1 + e), the small numerator scaled by `finish`.
+    """
     a = minimum(x.abs(), 750.0)
-    word, h, l = expm1_parts(-a)
+    negative = x < 0.0
+    signed = None if tail is None else select(negative, tail, -tail)
+    word, h, l = expm1_parts(-a, signed)
     k = (word << 13).ashr(13)
     near = select(k < -1000, -1000, k)
     one = h.like(1.0)
@@ -189,12 +196,17 @@ def logistic_wide(x):
     d, d_low = fast_two_sum(one, s * p)
     low = p_low + l
     d_low = fma(s, low, d_low)
-    negative = x < 0.0
     q, q_low = divide(select(negative, p, 1.0), select(negative, low, 0.0), d, d_low)
-    y = q + q_low
-    half = k.ashr(1)
-    scaled = y * power_of_two(half) * power_of_two(k - half)
-    return select(negative, scaled, y)
+
+    def finish(y):
+        half = k.ashr(1)
+        return select(negative, y * power_of_two(half) * power_of_two(k - half), y)
+    return q, q_low, finish
+
+
+def logistic_wide(x):
+    q, q_low, finish = logistic_parts(x)
+    return finish(q + q_low)
 
 
 def _quarter_expm1(a):

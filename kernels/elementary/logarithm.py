@@ -40,6 +40,11 @@ class Split:
         self.r = fma(self.z, self.c, -1.0)
         self.middle = (t & -(1 << 48)).eq(_centre() << 48)
 
+    def rest(self):
+        """z c - 1 - r: not zero at the ends of a bin, where the exact value has 54 bits."""
+        p, low = two_product(self.z, self.c)
+        return ((p - 1.0) - self.r) + low
+
     def scaled(self, low):
         """`low` * 2**-k * c, for the second word of u; zero where u is huge."""
         power = (0x3ff0000000000000 - self.step).as_float()
@@ -127,7 +132,7 @@ def log_parts(u, low=None, exact=None):
     `exact` is (e, el) with u + low = 1 + e + el, used in the bin around 1.
     """
     p = Split(u)
-    r, rl = p.r, None if low is None else p.scaled(low)
+    r, rl = p.r, p.rest() if low is None else p.rest() + p.scaled(low)
     if exact is not None:
         r, rl = select(p.middle, exact[0], r), select(p.middle, exact[1], rl)
     return _sum_parts(p, r, rl)
@@ -138,9 +143,20 @@ def _sum_parts(p, r, rl):
     z, z_low = two_product(r, r)
     s, s_low = two_sum(T, r)
     a, a_low = two_sum(s, z * -0.5)
-    small = fma(z_low, -0.5, T_low) if rl is None else fma(z_low, -0.5, fma(-r, rl, rl) + T_low)
+    small = fma(z_low, -0.5, fma(-r, rl, rl) + T_low)
     rest = fma(z * r, horner(numbers("log_wide")[2:], r), small) + (s_low + a_low)
     return fast_two_sum(a, rest)
+
+
+def log_any_parts(u, low):
+    """`log_parts` for any positive finite u; `low` is not used where u is subnormal."""
+    v, shift = _normalised(u)
+    p = Split(v)
+    rl = p.rest()
+    if low is not None:
+        rl = rl + select(u < 2.0 ** -1022, 0.0, p.scaled(low))
+    p.k = p.k + shift
+    return _sum_parts(p, p.r, rl)
 
 
 def log1p_parts(e, el):
@@ -153,7 +169,7 @@ def _in_base(x, name):
     u, shift = _normalised(x)
     p = Split(u)
     p.k = p.k + shift
-    h, l = _sum_parts(p, p.r, None)
+    h, l = _sum_parts(p, p.r, p.rest())
     y, y_low = multiply(h, l, numbers(name))
     return _ends(y + y_low, x, 0.0)
 
@@ -241,7 +257,7 @@ def softplus(x):
     """log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))."""
     a = x.abs()
     h, l = _log1p_exp(-minimum(a, 700.0), None)
-    s, e = fast_two_sum(select(x > 0.0, x, 0.0), h)
+    s, e = two_sum(select(x > 0.0, x, 0.0), h)
     y = s + (e + l)
 
     def slow():
@@ -285,7 +301,7 @@ def power(x, y):
     u, shift = _normalised(select((a > 0.0) & (a < INF), a, 1.0))
     p = Split(u)
     p.k = p.k + shift
-    h, l = _sum_parts(p, p.r, None)
+    h, l = _sum_parts(p, p.r, p.rest())
     t = y * h
     small = (t.abs() < 1000.0)
     t_low = select(small, fma(y, h, -t) + y * l, 0.0)

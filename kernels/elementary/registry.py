@@ -1,10 +1,12 @@
 """`FUNCTIONS`: every elementary function by its primitive's name, and how a body becomes a rounded
 result."""
+import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..expr import rare, select
-from . import errorfunction, exponential, inverse, logarithm, powers, trigonometric
+from . import errorfunction, exponential, gamma, inverse, logarithm, powers, trigonometric
 from .exceptional import EXCEPTIONAL
 
 TIE = -(1 << 63)
@@ -30,7 +32,6 @@ class Elementary:
     @property
     def source(self):
         """Where the algorithm comes from: the docstring of the module of the body."""
-        import sys
         return sys.modules[self.wide.__module__].__doc__
 
     @property
@@ -49,7 +50,8 @@ def _settle(x, y, cases):
     def slow():
         z = y
         for word, result in cases.items():
-            z = select(x.bits().eq(word), result, z)
+            value = struct.unpack("<f", struct.pack("<I", result))[0]
+            z = select(x.bits().eq(word), value, z)
         return (z,)
     return rare((y.bits() << 35).eq(TIE), slow, y)
 
@@ -81,7 +83,8 @@ def _table(*rows):
     return {row[0]: Elementary(*row) for row in rows}
 
 
-E, L, T, A, P, R = exponential, logarithm, trigonometric, inverse, powers, errorfunction
+E, L, T, A, P, R, G = (exponential, logarithm, trigonometric, inverse, powers, errorfunction,
+                       gamma)
 FUNCTIONS = _table(
     ("exp", 1, E.exp_narrow, E.exp_wide, 0.55),
     ("exp2", 1, E.exp2, E.exp2, 0.55),
@@ -111,6 +114,11 @@ FUNCTIONS = _table(
     ("logaddexp", 2, L.logaddexp, L.logaddexp, 0.60, False),
     ("pow", 2, L.power, L.power, 1.0, False),
     ("erf", 1, R.erf_narrow, R.erf_wide, 0.72),
+    ("erfc", 1, R.erfc, R.erfc, 0.80),
+    ("gelu_erf", 1, R.gelu_erf, R.gelu_erf, 0.80),
+    ("gelu_tanh", 1, R.gelu_tanh, R.gelu_tanh, 0.80),
+    ("lgamma", 1, G.lgamma, G.lgamma, None, False),
+    ("digamma", 1, G.digamma, G.digamma, None, False),
     ("rsqrt", 1, P.rsqrt_narrow, P.rsqrt, 0.55),
     ("cbrt", 1, P.cbrt, P.cbrt, 0.55),
     ("hypot", 2, P.hypot_narrow, P.hypot_wide, 0.55),

@@ -11,16 +11,16 @@ from .tables import numbers, table
 from .words import divide, fast_two_sum, nearest, two_product, two_sum
 
 INF, NAN = float("inf"), float("nan")
-EXPONENT_0 = 1046                       # biased exponent of the first table entry
+EXPONENT_0 = 1042                       # biased exponent of the first table entry
 
 
 # ---------------------------------------------------------------- reduction
 
 def _reduce_huge(a):
-    """(r, low, word) for finite a >= 2**23: a * 2/pi mod 4 from its exponent's four words."""
+    """(r, low, word) for finite a >= 2**19: a * 2/pi mod 4 from its exponent's four words."""
     p1, p2, _ = numbers("half_pi")
     i = a.bits().lshr(52) - EXPONENT_0
-    i = select(i < 0, 0, select(i > 1000, 1000, i))
+    i = select(i < 0, 0, select(i > 1004, 1004, i))
     m = ((a.bits() & ((1 << 52) - 1)) | (1075 << 52)).as_float()
     h, l = zip(*(two_product(m, i.lookup(table(f"two_over_pi_{j}"))) for j in range(4)))
     first = fma((h[0] * 0.25).rint(), -4.0, h[0])

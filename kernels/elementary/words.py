@@ -48,6 +48,13 @@ def root(h, l):
     return s, (fma(-s, s, h) + l) * (0.5 / s)
 
 
+def horner_step(x, h, l, pair):
+    """c + x (h + l) in two words, c the two-word constant `pair`, |c| >= |x (h + l)|."""
+    p = x * h
+    s, e = fast_two_sum(x.like(pair[0]), p)
+    return s, e + (fma(x, l, fma(x, h, -p)) + pair[1])
+
+
 def nearest(v, scale):
     """(word, k): k = rint(v * scale) as a float, and a word whose low bits hold it.
 
