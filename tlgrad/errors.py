@@ -157,3 +157,11 @@ class CarryError(TlgradError, TypeError):
     Fails:  tl.iterate(lambda h: tl.concatenate([h, h]), 3, tl.ones((2,)))
     Write:  tl.iterate(lambda h: h + h, 3, tl.ones((2,)))
     """
+
+
+class KernelError(TlgradError, RuntimeError):
+    """A kernel failed its check: a defect of the compiler, never of a program.
+
+    Fails:  check_kernel(kernel) where an operation reads a value that is bound later
+    Write:  report it with the text of the kernel; tl.run(f, device="reference") still runs f
+    """

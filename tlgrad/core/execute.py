@@ -42,7 +42,7 @@ class BackendMissing(ImportError):
 
 
 #: device or backend name -> module with `load()`
-MODULES: dict[str, str] = {}
+MODULES: dict[str, str] = {"cpu": "tlgrad.backends.numba_cpu"}
 _loaded: dict[str, Backend] = {"reference": Reference()}
 
 #: other spellings of a device

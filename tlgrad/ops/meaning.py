@@ -100,13 +100,23 @@ def check_integer_divisor(name: str, divisor: np.ndarray):
 
 for _name, _f in {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs,
-        "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+        "sqrt": np.sqrt,
         "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
         "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite, "is_nan": np.isnan,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert,
-        "conj": np.conjugate, "select": np.where, "copysign": np.copysign,
+        "select": np.where, "copysign": np.copysign,
         "nextafter": np.nextafter}.items():
     INTRINSICS[_name] = _f
+
+
+def _on_kinds(kinds, f):
+    """f for dtypes of these kinds; numbers of other kinds are unchanged."""
+    return lambda x: f(x) if x.dtype.kind in kinds else x
+
+
+for _name, _f in {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}.items():
+    INTRINSICS[_name] = _on_kinds("f", _f)
+INTRINSICS["conj"] = _on_kinds("c", np.conjugate)
 
 
 @intrinsic("real")

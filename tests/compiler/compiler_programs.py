@@ -1,0 +1,221 @@
+"""Random programs, and the comparison of compiled with reference words.
+
+``python3 tests/compiler/compiler_programs.py 20000 [first seed]`` runs that many.
+"""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.core.aval import make_aval
+from tlgrad.core.dtypes import of_storage
+from tlgrad.core.jaxpr import check_jaxpr, evaluate_arrays
+from tlgrad.core.primitive import PRIMITIVES
+from tlgrad.core.tensor import Tensor, words
+from tlgrad.errors import TlgradError
+from tlgrad.kernels.elementary import FUNCTIONS
+from tlgrad.ops.layout import broadcast, reduce_sum, reshape, transpose
+from tlgrad.ops.shape import reverse, slice_
+from tlgrad.transforms.jvp import jvp_jaxpr
+from tlgrad.transforms.stage import stage
+
+DTYPES = [np.dtype(t) for t in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8".split()]
+WEIGHTS = np.array([3, 1, 1, 4, 4, 1, 1, 2, 2, 2, 10, 10]) / 41
+ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "abs": 1, "sign": 1, "sqrt": 1, "floor": 1,
+         "ceil": 1, "trunc": 1, "round": 1, "fma": 3, "copysign": 2, "max": 2, "min": 2, "eq": 2,
+         "ne": 2, "lt": 2, "le": 2, "gt": 2, "ge": 2, "is_nan": 1, "is_finite": 1, "and": 2, "or": 2,
+         "xor": 2, "not": 1, "shift_left": 2, "shift_right": 2, "direction": 2, "conj": 1, "real": 1,
+         "nextafter": 2, "floor_divide": 2, "remainder": 2}
+ELEMENTARY = {n: f.arity for n, f in FUNCTIONS.items() if n in PRIMITIVES}
+SPECIALS = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-310, -1e-40, 1e300, 3e38, 0.5, 2.5, 1e10]
+
+
+def numbers(rng, shape, dtype) -> np.ndarray:
+    """An array with special values among ordinary ones; sometimes not contiguous."""
+    if dtype.kind == "b":
+        out = rng.random(shape) < 0.5
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        out = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+        out = np.where(rng.random(shape) < 0.7, rng.integers(0, 7, shape).astype(dtype), out)
+    else:
+        out = rng.standard_normal(shape) * 10.0 ** rng.integers(-2, 3)
+        out = np.where(rng.random(shape) < 0.15, rng.choice(SPECIALS, shape), out)
+    with np.errstate(all="ignore"):
+        out = np.array(out, dtype)
+    if out.ndim and rng.random() < 0.2:
+        out = np.array(out.T, order="C").T
+    return out
+
+
+class Maker:
+    """Makes one random program; `rng` decides everything."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+        rank = int(self.rng.integers(0, 5))
+        self.shape = tuple(int(n) for n in self.rng.choice([0, 1, 2, 3, 5, 7, 16, 33], rank,
+                                                           p=[.03, .12, .15, .2, .15, .15, .1, .1]))
+        shapes = [self.shape] * 3 + [()] + [tuple(1 if self.rng.random() < .5 else n for n in self.shape)]
+        self.arrays = [numbers(self.rng, shapes[self.rng.integers(len(shapes))],
+                               DTYPES[self.rng.choice(len(DTYPES), p=WEIGHTS)])
+                       for _ in range(self.rng.integers(1, 5))]
+        self.steps = int(self.rng.integers(1, 25))
+
+    def body(self, *values):
+        """The program on traced values."""
+        rng = self.rng
+        pool = list(values)
+        for _ in range(self.steps):
+            try:
+                pool.append(self.one(rng, pool))
+            except TlgradError:
+                continue
+        count = int(rng.integers(1, 4))
+        return [pool[-1], *[pool[rng.integers(len(pool))] for _ in range(count)]]
+
+    def one(self, rng, pool):
+        """One more value."""
+        x = pool[rng.integers(len(pool))] if rng.random() < .5 else pool[-1]
+        roll = rng.random()
+        if roll < .12:
+            return self.restructure(rng, x)
+        if roll < .2 and x.ndim:
+            return self.reduction(rng, x)
+        if roll < .27:
+            target = DTYPES[rng.choice(len(DTYPES), p=WEIGHTS)]
+            return PRIMITIVES["convert"].bind(x, dtype=of_storage(target), weak=False)
+        if roll < .30:
+            low = -3 if x.dtype.kind == "f" else 0
+            return PRIMITIVES["integer_pow"].bind(x, n=int(rng.integers(low, 6)))
+        if roll < .36:
+            which = PRIMITIVES["gt"](x, self.literal(rng, x.dtype))
+            return PRIMITIVES["select"](which, x, self.partner(rng, pool, x))
+        table = ELEMENTARY if roll < .5 else ARITY
+        name = list(table)[rng.integers(len(table))]
+        args = [x, *[self.partner(rng, pool, x) for _ in range(table[name] - 1)]]
+        return PRIMITIVES[name](*args)
+
+    def partner(self, rng, pool, x):
+        """Another operand for x: a value of its dtype and shape, or a number."""
+        same = [v for v in pool if v.dtype is x.dtype and v.shape in (x.shape, ())]
+        if rng.random() < .3 or not same:
+            return self.literal(rng, x.dtype)
+        return same[rng.integers(len(same))]
+
+    def literal(self, rng, dtype):
+        """A constant of shape ()."""
+        value = numbers(rng, (), dtype.storage)
+        return Tensor.own(value)
+
+    def restructure(self, rng, x):
+        """A view of x: broadcast, transpose, reverse, slice or reshape."""
+        kind = rng.integers(5)
+        if kind == 0 and x.ndim < 4:
+            return broadcast.bind(x, shape=(int(rng.integers(1, 5)), *x.shape),
+                                  axes=tuple(range(1, x.ndim + 1)))
+        if kind == 1:
+            return transpose.bind(x, perm=tuple(int(i) for i in rng.permutation(x.ndim)))
+        if kind == 2 and x.ndim:
+            return reverse.bind(x, axes=(int(rng.integers(x.ndim)),))
+        if kind == 3 and x.ndim:
+            cuts = [sorted(rng.integers(0, n + 1, 2)) for n in x.shape]
+            return slice_.bind(x, starts=tuple(int(c[0]) for c in cuts), limits=tuple(int(c[1]) for c in cuts),
+                               strides=tuple(int(rng.integers(1, 3)) for _ in cuts))
+        size = int(np.prod(x.shape, dtype=int))
+        return reshape.bind(x, shape=[(size,), (1, size), (size, 1), x.shape[::-1]][rng.integers(4)])
+
+    def reduction(self, rng, x):
+        """A reduction of x over some axes, or a row subtracted from it."""
+        count = int(rng.integers(1, x.ndim + 1))
+        axes = tuple(sorted(int(a) for a in rng.choice(x.ndim, count, replace=False)))
+        if rng.random() < .5:
+            axes = tuple(range(x.ndim - count, x.ndim)) if rng.random() < .6 else tuple(range(count))
+        name = ["reduce_sum", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod"][rng.integers(5)]
+        if name == "reduce_sum":
+            order = ["ordered", "fused", "tree"][rng.integers(3)]
+            return reduce_sum.bind(x, axes=axes, order=order)
+        return PRIMITIVES[name].bind(x, axes=axes)
+
+
+def staged(maker: Maker):
+    """The program's jaxpr and the arrays of its inputs, captured ones first."""
+    avals = [make_aval(a.shape, of_storage(a.dtype)) for a in maker.arrays]
+    jaxpr, consts = stage(maker.body, avals)
+    return check_jaxpr(jaxpr), [*[c.data for c in consts], *maker.arrays]
+
+
+def differences(jaxpr, arrays) -> list[str]:
+    """Where compiled and reference words differ; all NaNs count as one."""
+    try:
+        want = evaluate_arrays(jaxpr, arrays)
+    except (TlgradError, OverflowError) as error:
+        try:
+            Plan(jaxpr).run(*arrays)
+        except type(error):
+            return []
+        return [] if _dead_error(jaxpr) else [f"no error, the reference says {error}"]
+    got = Plan(jaxpr).run(*arrays)
+    return [f"result {k}: {w!r} became {g!r}" for k, (w, g) in enumerate(zip(want, got, strict=True))
+            if not same(np.asarray(w), np.asarray(g))]
+
+
+def _dead_error(jaxpr) -> bool:
+    """An equation that no result needs may fail in the reference only."""
+    from tlgrad.passes import optimise
+    return len(optimise(jaxpr).eqns) < len(jaxpr.eqns)
+
+
+def same(a, b) -> bool:
+    """Equal shape, dtype and words."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    equal = words(a) == words(b)
+    if a.dtype.kind == "f":
+        equal |= np.isnan(a) & np.isnan(b)
+    return bool(np.all(equal))
+
+
+def with_tangents(jaxpr, arrays, rng):
+    """The jvp of a program and its inputs, or None where it has none."""
+    nonzero = [a.dtype.kind == "f" for a in arrays]
+    if not any(nonzero):
+        return None
+    try:
+        dual, _ = jvp_jaxpr(jaxpr, nonzero)
+    except TlgradError:
+        return None
+    return dual, [*arrays, *[numbers(rng, a.shape, a.dtype) for a, z in zip(arrays, nonzero) if z]]
+
+
+def check(seed: int) -> list[str]:
+    """Differences of program number `seed` and of its jvp."""
+    maker = Maker(seed)
+    jaxpr, arrays = staged(maker)
+    found = differences(jaxpr, arrays)
+    dual = with_tangents(jaxpr, arrays, np.random.default_rng(seed))
+    if dual is not None and not found:
+        found = [f"jvp: {text}" for text in differences(*dual)]
+    return found
+
+
+def main(arguments):
+    """Run programs and print those that differ."""
+    count = int(arguments[0]) if arguments else 200
+    first = int(arguments[1]) if len(arguments) > 1 else 0
+    bad = 0
+    for seed in range(first, first + count):
+        try:
+            found = check(seed)
+        except Exception as error:
+            found = [f"{type(error).__name__}: {error}"]
+        if found:
+            bad += 1
+            print(f"seed {seed}:", *found, sep="\n  ")
+    print(f"{count} programs, {bad} differ")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

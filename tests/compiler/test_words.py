@@ -1,0 +1,10 @@
+"""Compiled programs have the words of the reference."""
+import pytest
+
+from compiler_programs import check
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_random_programs_and_their_jvps_have_the_words_of_the_reference(first):
+    found = {seed: check(seed) for seed in range(first, first + 20)}
+    assert not {seed: text for seed, text in found.items() if text}

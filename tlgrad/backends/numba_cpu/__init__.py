@@ -1,0 +1,27 @@
+"""The CPU backend: kernels compiled through llvmlite (direct engine) or numba.njit (njit engine)."""
+from __future__ import annotations
+
+import importlib.util
+
+from tlgrad.core.execute import BackendMissing
+
+
+class NumbaCPU:
+    """Runs jaxprs as compiled kernels, with the words of the reference."""
+
+    name = "cpu"
+
+    def execute(self, jaxpr, arrays):
+        """Run a jaxpr: arrays in, arrays out.  Compiled once per jaxpr."""
+        plan = jaxpr.memo.get("cpu")
+        if plan is None:
+            from tlgrad.backends.numba_cpu.plan import Plan     # loads llvmlite
+            plan = jaxpr.memo["cpu"] = Plan(jaxpr)
+        return plan.run(*arrays)
+
+
+def load() -> NumbaCPU:
+    """The backend; BackendMissing when llvmlite is not installed."""
+    if importlib.util.find_spec("llvmlite") is None:
+        raise BackendMissing("the compiler needs llvmlite, which comes with numba")
+    return NumbaCPU()

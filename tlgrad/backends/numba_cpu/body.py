@@ -1,0 +1,45 @@
+"""Operations of a kernel on U vectors of L lanes: a lane value is a list of U handles."""
+from __future__ import annotations
+
+from tlgrad.backends.numba_cpu import scalars
+from tlgrad.backends.numba_cpu.regions import REGIONS
+from tlgrad.codegen.ir import Op, Value
+
+
+class Body:
+    """Emits operations into an `Emitter`; `env` maps a Value to its handles."""
+
+    def __init__(self, emitter: scalars.Emitter, unroll: int):
+        self.e, self.unroll = emitter, unroll
+        self.env: dict[Value, list[str]] = {}
+
+    def set(self, value: Value, handles):
+        """Bind a value; a uniform one has one handle, used by all vectors."""
+        self.env[value] = list(handles) * (self.unroll // len(handles))
+
+    def run(self, ops: list[Op]):
+        """Emit operations in order, leaving out those that are bound already."""
+        for op in ops:
+            if op.outs[0] in self.env:
+                continue
+            if op.regions:
+                REGIONS[op.name](self, op)
+            else:
+                self.simple(op)
+
+    def simple(self, op: Op):
+        """One operation without regions."""
+        types = [a.type for a in op.args]
+        out = op.outs[0]
+        count = 1 if out.uniform else self.unroll
+        self.set(out, [scalars.apply(self.e, op.name, types, [self.env[a][u] for a in op.args],
+                                     out.type, op.params) for u in range(count)])
+
+    def region(self, region, handles: list[list[str]]) -> list[list[str]]:
+        """Emit a nested body once more with its parameters bound."""
+        keep, self.env = self.env, dict(self.env)
+        self.env.update(zip(region.params, handles, strict=True))
+        self.run(region.ops)
+        out = [list(self.env[r]) for r in region.results]
+        self.env = keep
+        return out

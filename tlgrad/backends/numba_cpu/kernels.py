@@ -1,0 +1,62 @@
+"""Kernel IR -> compiled kernel, once per text."""
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+
+from tlgrad.backends.numba_cpu.machine import host
+from tlgrad.backends.numba_cpu.nests import Lanes
+from tlgrad.backends.numba_cpu.reductions import Columns, Rows
+from tlgrad.codegen.ir import Kernel, count_ops
+from tlgrad.codegen.lowering import lane_bytes
+from tlgrad.kernels.expr.llvm import link
+
+
+@dataclass(slots=True)
+class Compiled:
+    """Machine code: `address` of ``void k(i64 *slots, i64 lo, i64 hi)``."""
+
+    name: str
+    address: int
+    text: str
+
+
+NESTS = {"lanes": Lanes, "rows": Rows, "columns": Columns}
+_compiled: dict[str, Compiled] = {}
+_lock = threading.Lock()
+
+
+def unroll_of(kernel: Kernel) -> int:
+    """Independent vectors in flight: fewer for long bodies, which would spill."""
+    if kernel.nest == "rows":
+        return 1
+    return 1 if count_ops(kernel.ops) > 60 else 2
+
+
+def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
+    """The module text of a kernel for a machine, and the tables to link."""
+    lanes = max(machine.vector_bytes // max(lane_bytes(kernel), 4), 2)
+    nest = NESTS[kernel.nest](kernel, lanes, unroll_of(kernel), machine.avx512)
+    text = nest.function(name)
+    return text, nest.e.tables
+
+
+def compile_kernel(kernel: Kernel) -> Compiled:
+    """The compiled form of a kernel; equal texts are compiled once."""
+    text = kernel.text()
+    with _lock:
+        found = _compiled.get(text)
+        if found is None:
+            name = "k" + hashlib.sha256(text.encode()).hexdigest()[:24]
+            module, tables = llvm_text(kernel, name, host())
+            found = _compiled[text] = Compiled(name, build(module, name, tables), text)
+        return found
+
+
+def build(module: str, name: str, tables=()) -> int:
+    """Compile and load a module; the address of `name`."""
+    machine = host()
+    if tables:
+        link(tables)
+    return machine.load(machine.compile(module), name)

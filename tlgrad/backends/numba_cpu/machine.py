@@ -1,0 +1,57 @@
+"""llvmlite: LLVM IR text to machine code for this CPU."""
+from __future__ import annotations
+
+import functools
+import os
+import threading
+
+import llvmlite.binding as binding
+
+#: names of feature sets that can be asked for instead of the host's, for tests
+RESTRICTED = {"avx2": "haswell", "baseline": "x86-64"}
+_lock = threading.RLock()
+
+
+class Machine:
+    """A target: its CPU name and features, vector width, compiler, and loader."""
+
+    def __init__(self, restrict: str = ""):
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        host = binding.get_host_cpu_features()
+        self.cpu = RESTRICTED.get(restrict) or binding.get_host_cpu_name()
+        self.features = "" if restrict else host.flatten()
+        has = dict.fromkeys(["avx512f", "avx2", "f16c", "fma"], False) | dict(host)
+        level = restrict or ("avx512" if has["avx512f"] else "avx2" if has["avx2"] else "baseline")
+        self.vector_bytes = {"avx512": 64, "avx2": 32}.get(level, 16)
+        self.avx512 = level == "avx512"
+        self.has_f16 = bool(has["f16c"]) and restrict != "baseline"
+        self.has_fma = bool(has["fma"]) and restrict != "baseline"
+        target = binding.Target.from_default_triple()
+        self.target = target.create_target_machine(cpu=self.cpu, features=self.features, opt=2,
+                                                   codemodel="jitdefault", jit=True)
+        self.engine = binding.create_mcjit_compiler(binding.parse_assembly(""), self.target)
+        self.key = f"{target.triple} {self.cpu} {self.features} {binding.llvm_version_info}"
+
+    def compile(self, text: str) -> bytes:
+        """Object code of a module."""
+        with _lock:
+            return self.target.emit_object(binding.parse_assembly(text))
+
+    def assembly(self, text: str) -> str:
+        """The assembly of a module, for people and tests."""
+        with _lock:
+            return self.target.emit_assembly(binding.parse_assembly(text))
+
+    def load(self, code: bytes, name: str) -> int:
+        """Make object code executable; the address of `name`."""
+        with _lock:
+            self.engine.add_object_file(binding.ObjectFileRef.from_data(code))
+            self.engine.finalize_object()
+            return self.engine.get_function_address(name)
+
+
+@functools.cache
+def host() -> Machine:
+    """The machine that kernels are compiled for; TLGRAD_CPU=avx2 or baseline restricts it."""
+    return Machine(os.environ.get("TLGRAD_CPU", ""))

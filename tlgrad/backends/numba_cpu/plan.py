@@ -1,0 +1,156 @@
+"""The plan of a jaxpr: its steps compiled, and one Python function that runs them in order.
+
+The function's source is made here, so a call does no bookkeeping:
+
+    def run(a0, a1):
+        a0 = contiguous(a0, None, order="C")
+        b2 = allocate(s0, d0)
+        k0(a0, a1, b2)
+        return [b2]
+"""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tlgrad.backends.numba_cpu.buffers import allocate
+from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
+from tlgrad.backends.numba_cpu.native import launcher
+from tlgrad.codegen.intrinsics import cost
+from tlgrad.codegen.ir import SIZES, slots_of
+from tlgrad.codegen.lowering import GroupLowering, Lowered, can_lower, literal_word
+from tlgrad.core.jaxpr import Jaxpr, Literal, Var
+from tlgrad.passes import optimise
+from tlgrad.passes.groups import Grouping, Step
+from tlgrad.passes.views import View
+
+#: about how much work (entries times instructions) pays for releasing the GIL
+RELEASE = 20_000
+
+
+class Plan:
+    """A compiled program.  `run(*arrays)` gives its results; `kernels` are what it launches."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.jaxpr = optimise(jaxpr)
+        self.grouping = Grouping(self.jaxpr, can_lower, cost)
+        self.kernels: list[tuple[Lowered, Compiled]] = []
+        self.names: dict[Any, str] = {}
+        self.constants: dict[str, Any] = {"allocate": allocate, "contiguous": np.asarray,
+                                          "ndarray": np.ndarray}
+        self.lines: list[str] = []
+        self.wanted = self._wanted()
+        self.run = self._build()
+
+    # -- source
+
+    def _build(self):
+        params = []
+        for k, var in enumerate(self.jaxpr.in_binders):
+            params.append(f"a{k}")
+            self.names[var] = f"a{k}"
+            self.lines.append(f"a{k} = contiguous(a{k}, None, 'C')")
+        for step in self.grouping.steps:
+            if step.kind == "group":
+                self._group(step)
+            else:
+                self._host(step.eqns[0])
+        outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
+        body = "\n    ".join([*self.lines, f"return [{', '.join(outs)}]"])
+        self.source = f"def run({', '.join(params)}):\n    {body}\n"
+        scope = dict(self.constants)
+        exec(compile(self.source, "<tlgrad plan>", "exec"), scope)
+        return scope["run"]
+
+    def _constant(self, value, stem="c") -> str:
+        name = f"{stem}{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def _wanted(self) -> set[Var]:
+        """Variables that are read outside of the step that makes them."""
+        g = self.grouping
+        wanted = {g.view(a).root for a in self.jaxpr.outs}
+        for step in g.steps:
+            for eqn in step.eqns:
+                wanted |= {g.view(a).root for a in eqn.ins if g.maker.get(g.view(a).root) is not step}
+        return wanted
+
+    # -- arrays
+
+    def _array(self, view: View) -> str:
+        """An expression for a value as a NumPy array."""
+        root = view.root
+        if isinstance(root, Literal):
+            data = np.ndarray(view.shape, root.value.data.dtype, root.value.data.copy(), 0,
+                              tuple(0 for _ in view.shape))
+            data.flags.writeable = False
+            return self._constant(data)
+        name = self.names[root]
+        if view.whole and view.shape == root.aval.shape:
+            return name
+        dtype = root.aval.dtype.storage
+        strides = tuple(s * dtype.itemsize for s in view.strides)
+        if 0 in view.shape:
+            return self._constant(np.empty(view.shape, dtype))
+        return (f"ndarray({self._constant(view.shape)}, {self._constant(dtype)}, {name}, "
+                f"{view.offset * dtype.itemsize}, {strides})")
+
+    def _host(self, eqn):
+        """One equation through its primitive's meaning."""
+        impl, params = self._constant(eqn.prim.impl, "f"), self._constant(eqn.params, "p")
+        args = ", ".join(self._array(self.grouping.view(a)) for a in eqn.ins)
+        call = f"{impl}({args}{', ' if args else ''}**{params})"
+        names = [f"b{len(self.names) + k}" for k in range(len(eqn.outs))]
+        self.names.update(zip(eqn.outs, names))
+        if eqn.prim.multiple:
+            self.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {call}")
+            self.lines += [f"{n} = contiguous({n}, None, 'C')" for n in names]
+        else:
+            self.lines.append(f"{names[0]} = contiguous({call}, None, 'C')")
+
+    # -- kernels
+
+    def _group(self, step: Step):
+        lowered = GroupLowering(self.grouping, step, self.wanted).lower()
+        compiled = compile_kernel(lowered.kernel)
+        self.kernels.append((lowered, compiled))
+        args = []
+        for operand in lowered.inputs:
+            args.append(self._copied(operand) if operand.copied else self.names[operand.root])
+        for var in lowered.outs:
+            name = self.names[var] = f"b{len(self.names)}"
+            shape, dtype = self._constant(var.aval.shape, "s"), self._constant(var.aval.dtype.storage, "d")
+            self.lines.append(f"{name} = allocate({shape}, {dtype})")
+            args.append(name)
+        launch = self._constant(self._launch(lowered, compiled, step), "k")
+        self.lines.append(f"{launch}({', '.join(args)})")
+
+    def _copied(self, operand) -> str:
+        name = f"b{len(self.names)}"
+        self.names[object()] = name
+        self.lines.append(f"{name} = {self._array(View(operand.root, operand.view.shape, operand.view.strides, operand.view.offset))}.copy()")
+        return name
+
+    def _launch(self, lowered: Lowered, compiled: Compiled, step: Step):
+        """The launch function: everything but the arrays is fixed."""
+        sizes, rank = lowered.sizes, lowered.kernel.rank
+        offsets = [0 if o.copied else o.view.offset * SIZES[o.type] for o in lowered.inputs]
+        offsets += [0] * len(lowered.outs)
+        strides = [[s * SIZES[o.type] for s in o.strides] for o in lowered.inputs]
+        stores = [o.value.type for o in lowered.kernel.outputs if o.mode == "store"]
+        strides += [[s * SIZES[t] for s in out] for out, t in zip(lowered.out_strides, stores)]
+        words = []
+        for slot in slots_of(lowered.kernel)[len(offsets):]:
+            if slot[0] == "literal":
+                words.append(literal_word(lowered.literals[slot[1]]))
+            else:
+                words.append(sizes[slot[1]] if slot[0] == "size" else strides[slot[1]][slot[2]])
+        total = prod(sizes)
+        lanes = total if rank == 1 else prod(sizes[:-1])
+        if lowered.kernel.nest == "columns":
+            lanes = sizes[1]
+        release = total * max(step.weight, 1) > RELEASE
+        return launcher().make(compiled.address, offsets, words, 0, lanes, release)

@@ -1,0 +1,202 @@
+"""Fusion group -> Kernel IR, and what its launch needs.
+
+Only a primitive's `lower` slot is read: ("elementwise", intrinsic) or ("reduction", combine).
+Axes of the index space that every operand walks in one run are joined, so most kernels have
+rank 1; sizes and strides are words of the launch.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from tlgrad.codegen.intrinsics import expressible, type_of
+from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel
+from tlgrad.core.jaxpr import Eqn, Literal, Var
+from tlgrad.passes.groups import Grouping, Step, rows_last, squeezed
+from tlgrad.passes.views import View, row_major
+
+#: rows shorter than this are joined by copying operands that repeat
+SHORT_ROW = 32
+
+
+@dataclass(slots=True)
+class Operand:
+    """An array operand of a launch: where it starts in its root, and its strides in entries."""
+
+    root: Var
+    view: View
+    strides: tuple[int, ...]
+    type: str
+    copied: bool = False
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A kernel with the facts of its launch.  `outs` are the variables that it writes."""
+
+    kernel: Kernel
+    inputs: list[Operand]
+    outs: list[Var]
+    literals: list[Literal]
+    sizes: tuple[int, ...]
+    out_strides: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def can_lower(eqn: Eqn) -> bool:
+    """True when the equation can be part of a kernel."""
+    if not eqn.prim.lower:
+        return False
+    kind, name = eqn.prim.lower
+    types = [type_of(a.aval.dtype) for a in eqn.ins]
+    result = type_of(eqn.outs[0].aval.dtype) if len(eqn.outs) == 1 else None
+    if kind == "elementwise":
+        return expressible(name, types, result, eqn.params)
+    if kind == "reduction" and eqn.prim.name in REDUCTIONS:
+        return _can_reduce(eqn, types[0])
+    return False
+
+
+#: reductions that kernels run, with the types they take
+REDUCTIONS = {"reduce_sum": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
+              "reduce_prod": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
+              "reduce_max": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
+              "reduce_min": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split()}
+
+
+def _can_reduce(eqn, type) -> bool:
+    from_axes = eqn.ins[0].aval.shape
+    if type not in REDUCTIONS[eqn.prim.name] or eqn.params.get("order", "ordered") not in ("ordered", "fused"):
+        return False
+    space = squeezed(from_axes)
+    kept = [a for k, a in enumerate(from_axes) if k not in eqn.params["axes"] and a != 1]
+    reduced = [a for k, a in enumerate(from_axes) if k in eqn.params["axes"] and a != 1]
+    if len(eqn.ins) > 1 and kept or not reduced and space or 0 in space and eqn.prim.name in ("reduce_max", "reduce_min"):
+        return False
+    return space == (*kept, *reduced) or space == (*reduced, *kept)
+
+
+class GroupLowering:
+    """Builds the kernel of one step."""
+
+    def __init__(self, grouping: Grouping, step: Step, wanted: set[Var]):
+        self.grouping, self.step, self.wanted = grouping, step, wanted
+        self.own = {v for e in step.eqns for v in e.outs}
+        self.values: dict = {}
+        self.inputs: dict[View, Value] = {}
+        self.literals: dict = {}
+        self.ops: list[Op] = []
+
+    def lower(self) -> Lowered:
+        """The kernel and its launch."""
+        finals = []
+        for eqn in self.step.eqns:
+            if eqn.prim.kind == "reduction":
+                finals.append((eqn, *[self.read(a) for a in eqn.ins]))
+            else:
+                args = tuple(self.read(a) for a in eqn.ins)
+                out = Value(type_of(eqn.outs[0].aval.dtype), all(a.uniform for a in args))
+                self.ops.append(Op(eqn.prim.lower[1], args, (out,), _text_params(eqn)))
+                self.values[eqn.outs[0]] = out
+        stores = [v for e in self.step.eqns if e.prim.kind != "reduction" for v in e.outs if v in self.wanted]
+        outputs = [Output(self.values[v]) for v in stores]
+        outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
+        return self.launch(outputs, [*stores, *[eqn.outs[0] for eqn, *_ in finals]])
+
+    def read(self, atom) -> Value:
+        """The scalar of an operand: computed here, an argument, or an entry of an array."""
+        view = self.grouping.view(atom)
+        if view.root in self.own:
+            return self.values[view.root]
+        type = type_of(atom.aval.dtype)
+        if isinstance(view.root, Literal):
+            key = type, view.root.value.data.tobytes()
+            if key not in self.literals:
+                self.literals[key] = view.root, Value(type, True)
+            return self.literals[key][1]
+        strides = view.on_space() or (0,) * len(self.step.space)
+        place = View(view.root, self.step.space, strides, view.offset)
+        if place not in self.inputs:
+            self.inputs[place] = Value(type, not any(strides))
+        return self.inputs[place]
+
+    def launch(self, outputs, outs) -> Lowered:
+        space = self.step.space
+        operands = [Operand(p.root, p, p.strides, v.type) for p, v in self.inputs.items()]
+        nest, boundary = _nest(space, self.step.reduced)
+        stores = [row_major(space)] * sum(o.mode == "store" for o in outputs)
+        sizes = _join(space, operands, stores, nest, boundary)
+        entries = [Input(v, "row" if v.uniform else _access(o, len(sizes)))
+                   for v, o in zip(self.inputs.values(), operands)]
+        kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.literals.values()],
+                        self.ops, outputs)
+        return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.literals.values()],
+                       sizes, [row_major(sizes)] * len(stores))
+
+
+def _text_params(eqn) -> dict:
+    return {k: v for k, v in eqn.params.items() if k == "n"}
+
+
+def _nest(space, reduced):
+    """The loop nest, and the axis at which reduced and kept axes meet."""
+    if reduced is None or len(reduced) == len(space):
+        return "lanes", None
+    if rows_last(space, reduced):
+        return "rows", len(space) - len(reduced)
+    return "columns", len(reduced)
+
+
+def _join(space, operands, stores, nest, boundary) -> tuple[int, ...]:
+    """Join axes that all operands walk in one run; rewrites the strides of the operands.
+
+    In nests with a boundary two axes are left; operands that do not allow it are copied.
+    """
+    cuts = {boundary} if boundary else set()
+    for o in operands:
+        if nest != "lanes" and not _joins(space, o.strides, cuts):
+            o.copied, o.strides = True, row_major(space)
+    groups = _runs(space, [o.strides for o in operands], cuts)
+    inner = prod(space[d] for d in groups[-1]) if groups else 1
+    if nest == "lanes" and len(groups) > 1 and inner < SHORT_ROW:
+        for o in operands:
+            if any(o.strides) and o.strides != row_major(space):
+                o.copied, o.strides = True, row_major(space)
+        groups = _runs(space, [o.strides for o in operands], cuts)
+    for o in operands:
+        o.strides = tuple(o.strides[g[-1]] for g in groups) if any(o.strides) else (0,) * len(groups)
+    return tuple(prod(space[d] for d in g) for g in groups) or (1,)
+
+
+def _joins(space, strides, cuts) -> bool:
+    return len(_runs(space, [strides], cuts)) <= len(cuts) + 1
+
+
+def _runs(space, all_strides, cuts) -> list[list[int]]:
+    """Axes in runs that every operand (and row-major storage) walks with one step."""
+    groups: list[list[int]] = []
+    for d, n in enumerate(space):
+        joins = groups and d not in cuts and all(
+            s[groups[-1][-1]] == s[d] * n for s in all_strides)
+        if joins:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _access(operand: Operand, rank: int) -> str:
+    inner = operand.strides[rank - 1] if operand.strides else 0
+    return {1: "lanes", 0: "row"}.get(inner, "strided")
+
+
+def literal_word(literal: Literal) -> int:
+    """The bits of a number as a signed 64-bit word; a 16-bit float keeps its 16 bits."""
+    raw = literal.value.data.tobytes()[:8]
+    return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)
+
+
+def lane_bytes(kernel: Kernel) -> int:
+    """Bytes of the widest type of a kernel."""
+    types = {v.type for op in kernel.ops for v in op.outs} | {i.value.type for i in kernel.inputs}
+    types |= {o.value.type for o in kernel.outputs} | {v.type for v in kernel.literals}
+    return max((SIZES[t] for t in types), default=4)

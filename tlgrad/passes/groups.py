@@ -1,0 +1,173 @@
+"""Fusion groups: the steps of a program.
+
+    group   equations entry by entry over one index space, with the reductions over it
+    host    one equation that runs through its primitive
+
+An equation joins the group that makes one of its operands, or that reads one of them, when both
+have one index space (the shape without axes of size 1) and no step between them depends on that
+group.  Views (`tlgrad.passes.views`) are not steps.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
+from tlgrad.passes.views import View, follow, squeezed, view_of
+
+
+#: instructions in a body that may be repeated for several rows
+SHORT = 24
+
+
+class Step:
+    """One unit of work.  `reads` and `writes` are roots; `deps` are the steps it waits for."""
+
+    __slots__ = ("kind", "space", "eqns", "deps", "order", "reduced", "finals", "weight")
+
+    def __init__(self, kind: str, order: int, space=()):
+        self.kind, self.order, self.space = kind, order, space
+        self.eqns: list[Eqn] = []
+        self.deps: set[Step] = set()
+        #: axes of the space that its reductions run over, when it has any
+        self.reduced: tuple[int, ...] | None = None
+        #: results of its reductions: known only when the pass is over
+        self.finals: set[Var] = set()
+        self.weight = 0
+
+    @property
+    def repeats(self) -> bool:
+        """Its body is repeated for several rows, so it must stay short."""
+        return self.reduced is not None and rows_last(self.space, self.reduced) is True
+
+
+class Grouping:
+    """The steps of a jaxpr in order of execution, and the view that each variable is."""
+
+    def __init__(self, jaxpr: Jaxpr, compilable: Callable[[Eqn], bool], cost: Callable[[str], int],
+                 kinds: dict[str, str] | None = None):
+        self.jaxpr, self.compilable, self.cost = jaxpr, compilable, cost
+        self.kinds = kinds or {}
+        self.views: dict[Var, View] = {v: view_of(v) for v in jaxpr.in_binders}
+        self.maker: dict[Var, Step] = {}
+        self.readers: dict[Var, list[Step]] = {}
+        steps: list[Step] = []
+        for eqn in jaxpr.eqns:
+            step = self.place(eqn, len(steps))
+            if step is not None and step.order == len(steps):
+                steps.append(step)
+        self.steps = in_order(steps)
+
+    def view(self, atom) -> View:
+        """The view that an atom is; a literal is one of itself."""
+        return view_of(atom) if type(atom) is Literal else self.views[atom]
+
+    def place(self, eqn: Eqn, order: int) -> Step | None:
+        """The step that the equation belongs to; None for a view."""
+        if len(eqn.ins) == 1 and len(eqn.outs) == 1:
+            view = follow(eqn, self.view(eqn.ins[0]))
+            if view is not None:
+                self.views[eqn.outs[0]] = view
+                return None
+        for var in eqn.outs:
+            self.views[var] = view_of(var)
+        roots = {self.view(a).root for a in eqn.ins if type(self.view(a).root) is Var}
+        makers = {self.maker[r] for r in roots if r in self.maker}
+        step = self.home(eqn, roots, makers, order) if self.compilable(eqn) else None
+        if step is None:
+            step = Step(self.kinds.get(eqn.prim.name, "host"), order)
+        step.eqns.append(eqn)
+        step.weight += self.cost(eqn.prim.name)
+        if step.kind == "group" and eqn.prim.kind == "reduction":
+            step.finals.update(eqn.outs)
+        step.deps |= makers - {step}
+        self.maker.update(dict.fromkeys(eqn.outs, step))
+        for r in roots:
+            self.readers.setdefault(r, []).append(step)
+        return step
+
+    def home(self, eqn: Eqn, roots, makers, order: int) -> Step | None:
+        """An existing group that can take the equation, or a new one."""
+        reduction = eqn.prim.kind == "reduction"
+        space = squeezed((eqn.ins[0] if reduction else eqn.outs[0]).aval.shape)
+        axes = reduced_axes(eqn) if reduction else None
+        near = [*makers, *[s for r in roots for s in self.readers.get(r, ())]]
+        for step in sorted(set(near), key=lambda s: -s.order):
+            if step.kind == "group" and step.space == space and self.fits(step, eqn, makers, axes):
+                if reduction:
+                    step.reduced = axes
+                return step
+        step = Step("group", order, space)
+        step.reduced = axes
+        return step
+
+    def fits(self, step: Step, eqn: Eqn, makers, axes) -> bool:
+        """True when the equation may be computed in the same pass as `step`."""
+        if axes is not None and not _same_reduction(step, axes):
+            return False
+        if step.repeats and step.weight > SHORT:
+            return False
+        for atom in eqn.ins:
+            view = self.view(atom)
+            if self.maker.get(view.root) is step:
+                if view.root in step.finals or not view.whole or squeezed(view.shape) != step.space:
+                    return False
+        return not any(m is not step and reaches(m, step) for m in makers)
+
+
+def _same_reduction(step: Step, axes) -> bool:
+    """Reductions of one step run over the same axes; a heavy body is not repeated for rows."""
+    if step.reduced is not None:
+        return step.reduced == axes
+    return rows_last(step.space, axes) is not True or step.weight <= SHORT
+
+
+def reduced_axes(eqn: Eqn) -> tuple[int, ...]:
+    """The axes of the index space that a reduction runs over."""
+    shape, axes = eqn.ins[0].aval.shape, eqn.params["axes"]
+    place = [k for k, n in enumerate(shape) if n != 1]
+    return tuple(place.index(a) for a in axes if shape[a] != 1)
+
+
+def rows_last(space, axes) -> bool | None:
+    """True: the reduced axes are the last ones; False: the first ones; None: all or neither."""
+    n = len(axes)
+    if n == len(space):
+        return None
+    if axes == tuple(range(len(space) - n, len(space))):
+        return True
+    return False if axes == tuple(range(n)) else None
+
+
+def reaches(start: Step, target: Step) -> bool:
+    """True when `start` is, or waits for, `target`."""
+    seen, stack = set(), [start]
+    while stack:
+        step = stack.pop()
+        if step is target:
+            return True
+        if step not in seen and step.order >= 0:
+            seen.add(step)
+            stack.extend(step.deps)
+    return False
+
+
+def in_order(steps: list[Step]) -> list[Step]:
+    """The steps with every one after those it waits for, otherwise as they were."""
+    done: set[Step] = set()
+    out: list[Step] = []
+
+    def visit(root):
+        stack = [(root, False)]
+        while stack:
+            step, ready = stack.pop()
+            if step in done:
+                continue
+            if ready:
+                done.add(step)
+                out.append(step)
+                continue
+            stack.append((step, True))
+            stack += [(d, False) for d in sorted(step.deps, key=lambda s: -s.order) if d not in done]
+    for step in steps:
+        visit(step)
+    return out

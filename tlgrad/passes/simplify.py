@@ -1,0 +1,117 @@
+"""Rewrites that keep every word: inlining, constant folding, identities, common and dead equations."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var, inline_eqns
+from tlgrad.core.tensor import Tensor, frozen
+
+
+def substitute(atom, env: dict):
+    """What an atom has become."""
+    return env.get(atom, atom) if type(atom) is Var else atom
+
+
+def rebuilt(jaxpr: Jaxpr, eqns: list[Eqn], env: dict) -> Jaxpr:
+    """The program with other equations, its results renamed by `env`."""
+    return Jaxpr(jaxpr.in_binders, eqns, [substitute(a, env) for a in jaxpr.outs])
+
+
+def _is_call(eqn) -> bool:
+    """A program called on the device that compiles here."""
+    return eqn.prim.name == "call" and eqn.params["device"] == "cpu"
+
+
+def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """Equations of a called program take the place of the call."""
+    if not any(map(_is_call, jaxpr.eqns)):
+        return jaxpr
+    env: dict = {}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        ins = [substitute(a, env) for a in eqn.ins]
+        if not _is_call(eqn):
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
+            continue
+        inner, outs = inline_eqns(inline_calls(eqn.params["jaxpr"]), ins)
+        eqns += inner
+        env.update(zip(eqn.outs, outs, strict=True))
+    return rebuilt(jaxpr, eqns, env)
+
+
+def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
+    """Scalar equations of literals become literals, evaluated in their own dtype."""
+    env: dict = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        ins = [substitute(a, env) for a in eqn.ins]
+        constant = (eqn.prim.kind in ("elementwise", "structural") and ins
+                    and all(type(a) is Literal for a in ins) and eqn.outs[0].aval.shape == ())
+        if constant:
+            value = eqn.prim.impl(*[a.value.data for a in ins], **eqn.params)
+            data = frozen(np.array(value, eqn.outs[0].aval.dtype.storage))
+            env[eqn.outs[0]] = Literal(Tensor(data, eqn.outs[0].aval))
+        else:
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
+    return rebuilt(jaxpr, eqns, env) if env else jaxpr
+
+
+def _is_identity(eqn) -> bool:
+    """An equation that gives its operand unchanged: same dtype, shape and entries."""
+    name, params, aval = eqn.prim.name, eqn.params, eqn.ins[0].aval if eqn.ins else None
+    if aval is None or aval.strong() != eqn.outs[0].aval.strong():
+        return False
+    if name in ("reshape", "broadcast", "convert"):
+        return name != "broadcast" or params["axes"] == tuple(range(aval.ndim))
+    return name == "transpose" and params["perm"] == tuple(range(aval.ndim))
+
+
+def skip_identities(jaxpr: Jaxpr) -> Jaxpr:
+    """Reshapes, transposes, broadcasts and conversions that change nothing are left out."""
+    env: dict = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        ins = [substitute(a, env) for a in eqn.ins]
+        if _is_identity(eqn):
+            env[eqn.outs[0]] = ins[0]
+        else:
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
+    return rebuilt(jaxpr, eqns, env) if env else jaxpr
+
+
+def _key_of(atom) -> Any:
+    if type(atom) is Var:
+        return atom
+    return atom.aval.dtype.name, atom.value.data.tobytes()
+
+
+def eliminate_common(jaxpr: Jaxpr) -> Jaxpr:
+    """Of equal equations the first is kept.  Literals are equal by their words."""
+    env: dict = {}
+    seen: dict = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        ins = [substitute(a, env) for a in eqn.ins]
+        key = (eqn.prim, tuple(map(_key_of, ins)), tuple(eqn.params.items()))
+        first = seen.get(key)
+        if first is not None:
+            env.update(zip(eqn.outs, first, strict=True))
+            continue
+        seen[key] = eqn.outs
+        eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
+    return rebuilt(jaxpr, eqns, env) if env else jaxpr
+
+
+def eliminate_dead(jaxpr: Jaxpr) -> Jaxpr:
+    """Equations that no result needs are left out."""
+    live = {a for a in jaxpr.outs if type(a) is Var}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in live for v in eqn.outs):
+            eqns.append(eqn)
+            live.update(a for a in eqn.ins if type(a) is Var)
+    if len(eqns) == len(jaxpr.eqns):
+        return jaxpr
+    return Jaxpr(jaxpr.in_binders, eqns[::-1], jaxpr.outs)
