@@ -65,7 +65,8 @@ REDUCTIONS = {"reduce_sum": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
 
 def _can_reduce(eqn, type) -> bool:
     from_axes = eqn.ins[0].aval.shape
-    if type not in REDUCTIONS[eqn.prim.name] or eqn.params.get("order", "ordered") not in ("ordered", "fused"):
+    order = eqn.params.get("order", "ordered")
+    if type not in REDUCTIONS[eqn.prim.name] or order not in ("ordered", "fused"):
         return False
     space = squeezed(from_axes)
     kept = [a for k, a in enumerate(from_axes) if k not in eqn.params["axes"] and a != 1]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 
+from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 
 
@@ -15,7 +16,6 @@ class NumbaCPU:
         """Run a jaxpr: arrays in, arrays out.  Compiled once per jaxpr."""
         plan = jaxpr.memo.get("cpu")
         if plan is None:
-            from tlgrad.backends.numba_cpu.plan import Plan     # loads llvmlite
             plan = jaxpr.memo["cpu"] = Plan(jaxpr)
         return plan.run(*arrays)
 

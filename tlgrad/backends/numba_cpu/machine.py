@@ -5,8 +5,6 @@ import functools
 import os
 import threading
 
-import llvmlite.binding as binding
-
 #: names of feature sets that can be asked for instead of the host's, for tests
 RESTRICTED = {"avx2": "haswell", "baseline": "x86-64"}
 _lock = threading.RLock()
@@ -16,6 +14,8 @@ class Machine:
     """A target: its CPU name and features, vector width, compiler, and loader."""
 
     def __init__(self, restrict: str = ""):
+        import llvmlite.binding as binding
+        self.binding = binding
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         host = binding.get_host_cpu_features()
@@ -36,17 +36,17 @@ class Machine:
     def compile(self, text: str) -> bytes:
         """Object code of a module."""
         with _lock:
-            return self.target.emit_object(binding.parse_assembly(text))
+            return self.target.emit_object(self.binding.parse_assembly(text))
 
     def assembly(self, text: str) -> str:
         """The assembly of a module, for people and tests."""
         with _lock:
-            return self.target.emit_assembly(binding.parse_assembly(text))
+            return self.target.emit_assembly(self.binding.parse_assembly(text))
 
     def load(self, code: bytes, name: str) -> int:
         """Make object code executable; the address of `name`."""
         with _lock:
-            self.engine.add_object_file(binding.ObjectFileRef.from_data(code))
+            self.engine.add_object_file(self.binding.ObjectFileRef.from_data(code))
             self.engine.finalize_object()
             return self.engine.get_function_address(name)
 

@@ -131,7 +131,7 @@ class Plan:
     def _copied(self, operand) -> str:
         name = f"b{len(self.names)}"
         self.names[object()] = name
-        self.lines.append(f"{name} = {self._array(View(operand.root, operand.view.shape, operand.view.strides, operand.view.offset))}.copy()")
+        self.lines.append(f"{name} = {self._array(operand.view)}.copy()")
         return name
 
     def _launch(self, lowered: Lowered, compiled: Compiled, step: Step):
