@@ -8,10 +8,10 @@ classes also derive from the built-in exception that a NumPy user would catch.
 class TlgradError(Exception):
     """Base class of every error that tlgrad raises on purpose.
 
-    Catch it to separate a refusal with an explanation from a defect:
+    Catch it to separate a refusal with an explanation from a defect.
 
-        try: tl.add(tl.ones((2,)), tl.ones((3,)))
-        except tl.errors.TlgradError as error: print(error)
+    Fails:  tl.add(tl.ones((2,)), tl.ones((3,)))
+    Write:  tl.add(tl.ones((3,)), tl.ones((3,)))
     """
 
 
@@ -26,31 +26,31 @@ class ShapeError(TlgradError, ValueError):
 class DTypeError(TlgradError, TypeError):
     """A dtype does not fit an operation, or two dtypes have no common one.
 
-    Fails:  tl.sqrt(tl.tensor("text"))
-    Write:  tl.sqrt(tl.tensor(2.0))
+    Fails:  tl.tensor("text")
+    Write:  tl.tensor([1.0, 2.0], tl.float32)
     """
 
 
 class TreeError(TlgradError, TypeError):
     """Two pytrees that should have one structure differ; the message names the leaf path.
 
-    Fails:  tl.jvp(f, ({"w": x},), ({"v": x},))
-    Write:  tl.jvp(f, ({"w": x},), ({"w": x},))
+    Fails:  tl.jvp(lambda p: p["w"], ({"w": x},), ({"v": x},))
+    Write:  tl.jvp(lambda p: p["w"], ({"w": x},), ({"w": x},))
     """
 
 
 class ArgumentError(TlgradError, TypeError):
     """An argument is missing, unknown, unhashable where it is static, or of a wrong kind.
 
-    Fails:  tl.grad(f, argnums="z")          # f has no parameter z
-    Write:  tl.grad(f, argnums="x")
+    Fails:  tl.grad(lambda x: x * x, "z")(1.0)      # no parameter z
+    Write:  tl.grad(lambda x: x * x, "x")(1.0)
     """
 
 
 class OutputError(TlgradError, TypeError):
     """A transformed function returned something that is not a tensor.
 
-    Fails:  tl.run(lambda x: print(x))(1.0)   # returns None
+    Fails:  tl.run(lambda x: None)(1.0)
     Write:  tl.run(lambda x: x * x)(1.0)
     """
 
@@ -67,7 +67,7 @@ class LeakedTracerError(TlgradError, RuntimeError):
     """A traced value outlived the transform that made it.
 
     Fails:  store = []; tl.grad(lambda x: store.append(x) or x)(1.0); store[0] + 1
-    Write:  return the value:  tl.grad(lambda x: (x, x), has_aux=True)(1.0)
+    Write:  tl.grad(lambda x: (x, x), has_aux=True)(1.0)     # return it instead
     """
 
 
@@ -82,16 +82,16 @@ class DifferentiationError(TlgradError, TypeError):
 class GradientError(TlgradError, AssertionError):
     """A derivative differs from differences of its function: what `tl.testing.check_grads` reports.
 
-    Fails:  tl.testing.check_grads(f, (1.0,)) where a custom rule of f is wrong
-    Write:  the rule that the message's order and mode point to, corrected
+    Fails:  f = tl.custom_jvp(np.square); f.defjvp(lambda x, t: (x[0] ** 2, t[0])); check_grads(f, (3.0,))
+    Write:  f = tl.custom_jvp(np.square); f.defjvp(lambda x, t: (x[0] ** 2, 2 * x[0] * t[0])); check_grads(f, (3.0,))
     """
 
 
 class RecordError(TlgradError, RuntimeError):
     """A record was used after backward or close, or backward was asked of a plain run.
 
-    Fails:  r = tl.record(f)(x); r.backward(); r.backward()
-    Write:  r = tl.record(f)(x); g = r.backward()      # one record, one backward
+    Fails:  r = tl.record(tl.sum)(x); r.backward(); r.backward()
+    Write:  r = tl.record(tl.sum)(x); g = r.backward()      # one record, one backward
     """
 
 
@@ -107,7 +107,7 @@ class ZeroDivision(TlgradError, ZeroDivisionError):
     """An integer was divided by zero; the message names the first entry.
 
     Fails:  tl.tensor([1, 2]) // tl.tensor([1, 0])
-    Write:  tl.where(d == 0, 0, x // tl.where(d == 0, 1, d))
+    Write:  d = tl.tensor([1, 0]); tl.where(d == 0, 0, tl.tensor([1, 2]) // tl.where(d == 0, 1, d))
     """
 
 
@@ -123,15 +123,15 @@ class UnsupportedError(TlgradError, NotImplementedError):
     """A function, primitive or device does not offer what was asked, with the reason.
 
     Fails:  np.unwrap(tl.ones((3,)))
-    Write:  the tlgrad function that the message names
+    Write:  np.unwrap(np.asarray(tl.ones((3,))))
     """
 
 
 class JaxprTypeError(TlgradError, TypeError):
     """A jaxpr failed its type check: a defect in a rule or pass, which the message names.
 
-    Fails:  check_jaxpr(jaxpr) where an equation's output has another aval than its rule says
-    Write:  correct the rule named in the message
+    Fails:  check_jaxpr(Jaxpr([], [], [v]))       # a result that nothing binds
+    Write:  check_jaxpr(Jaxpr([v], [], [v]))
     """
 
 
@@ -146,8 +146,8 @@ class MutationError(TlgradError, TypeError):
 class RecursionBudgetError(TlgradError, RecursionError):
     """Tracing a function recursed without end.
 
-    Fails:  def f(x): return f(x) + 1
-    Write:  tl.iterate(lambda x: x + 1, n, x), or recursion with a base case under tl.map
+    Fails:  f = lambda x: f(x) + 1; tl.run(f)(1.0)
+    Write:  tl.iterate(lambda x: x + 1, 5, 1.0)   # or recursion with a base case under tl.map
     """
 
 
