@@ -14,7 +14,8 @@ ARITHMETIC = {
     "round": (wide.round_to_integral("rint"), 1),
 }
 VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt}
-FUNCTIONS = ()
+#: elementary functions of binary128 with a fixed-point kernel, in `functions`
+FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "logistic")
 
 
 def lanes(name):
@@ -40,6 +41,13 @@ def arithmetic(name, layout):
     else:
         text = drivers.elementwise(body, layout, [layout.type] * operands, layout.type)
     return LIBRARY.function(text, 1, operands + 1)
+
+
+@lru_cache(maxsize=None)
+def function(name):
+    """The kernel ``(count, words, out, flags)`` of an elementary function of binary128."""
+    from tlgrad.kernels.softfloat import functions      # its constants take mpmath
+    return LIBRARY.function(drivers.flagged(functions.FUNCTIONS[name], 1), 1, 3)
 
 
 @lru_cache(maxsize=None)

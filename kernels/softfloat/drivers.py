@@ -144,3 +144,17 @@ def _arguments(inputs):
 
 def _module(declarations, text):
     return "\n".join(declarations.values()) + "\n" + text
+
+
+def flagged(body, inputs):
+    """The module text of a binary128 function: words to `out`, and 1 to `flags` where undecided."""
+    emitter = Words(block="head")
+    word, undecided = body(*(_load(emitter, f"%a{k}", "i128") for k in range(inputs)))
+    flag = undecided.make("zext", "i8", undecided)
+    for name, value in (("%out", word), ("%flags", flag)):
+        pointer = emitter.emit(f"getelementptr {value.type}, ptr {name}, i64 %i")
+        emitter.lines.append(f"  store {value.type} {value.handle}, ptr {pointer}, align "
+                             f"{_align(value.type)}")
+    text = LOOP.format(parameters=_parameters(inputs) + ", ptr noalias %flags",
+                       lines="\n".join(emitter.lines), last=emitter.block)
+    return _module(emitter.declarations, text)

@@ -152,6 +152,21 @@ def test_words_survive_numpy_save_pickle_and_json(tmp_path):
     assert storage.of_numbers(json.loads(text), binary128).tobytes() == values.tobytes()
 
 
+@pytest.mark.parametrize("name", fast.catalogue.FUNCTIONS)
+def test_elementary_kernels_are_correctly_rounded(name, compiled):
+    structured = operands(binary128, 1500, 1)[0]
+    numbers = random_numbers((1500,), binary128)
+    near_one = storage.of_integers(
+        [(16383 << 112) + s * (1 << k) + j for k in range(111) for s in (1, -1) for j in (0, 1)],
+        binary128, (444,))
+    for values in (structured, numbers, near_one):
+        got = array.evaluate(name, binary128, values)
+        want = reference.evaluate(name, binary128, [values], values.shape, Environment())
+        assert np.all(got == want)
+        _, flags = fast.elementary(name, binary128, numbers)
+    assert flags.sum() <= 15
+
+
 def test_import_compiles_nothing():
     code = "import sys, tlgrad.softfloat.array; print('llvmlite' in sys.modules, 'mpmath' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -74,9 +74,23 @@ def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarra
 def _quick(name, fmt, arrays, shape):
     if small.fits(fmt) and name in small.OPERATIONS and arrays[0].size >= 16:
         return small.evaluate(name, fmt, *arrays)
-    if name in fast.catalogue.ARITHMETIC or name in fast.catalogue.FUNCTIONS:
+    if name in fast.catalogue.ARITHMETIC:
         return fast.arithmetic(name, fmt, arrays, shape)
+    if name in fast.catalogue.FUNCTIONS:
+        return _elementary(name, fmt, arrays[0])
     return None
+
+
+def _elementary(name, fmt, array):
+    """The fixed-point kernel, and the reference for the few entries that it leaves undecided."""
+    found = fast.elementary(name, fmt, array)
+    if found is None:
+        return None
+    out, flags = found
+    if flags.any():
+        rest = array[flags != 0]
+        out[flags != 0] = reference.evaluate(name, fmt, [rest], rest.shape, Environment())
+    return out
 
 
 WORDWISE = {

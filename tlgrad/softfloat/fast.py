@@ -13,7 +13,7 @@ import numpy as np
 
 from tlgrad.kernels.softfloat import catalogue
 from tlgrad.kernels.softfloat.catalogue import Layout
-from tlgrad.softfloat.format import Binary
+from tlgrad.softfloat.format import Binary, binary128
 from tlgrad.softfloat.storage import dtype_of
 
 WARM = 4096
@@ -53,6 +53,16 @@ def arithmetic(name, fmt, arrays, shape):
         return None
     kernel = catalogue.arithmetic(name, layout(fmt))
     return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
+
+
+def elementary(name, fmt, array):
+    """An elementary function of binary128: ``(words, where they are undecided)``, or None."""
+    if fmt is not binary128 or not worth((name, fmt), array.size):
+        return None
+    kernel = catalogue.function(name)
+    out, flags = np.empty(array.shape, array.dtype), np.empty(array.shape, np.uint8)
+    kernel(array.size, np.ascontiguousarray(array).ctypes.data, out.ctypes.data, flags.ctypes.data)
+    return out, flags
 
 
 def convert(array, source, target):

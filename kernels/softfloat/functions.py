@@ -1,0 +1,326 @@
+"""Elementary functions of binary128 in fixed point: ``body(x) -> (word, mask of undecided)``.
+
+Every body reduces its argument with tables, sums a short series, and states the error of its sum;
+`fixed.settle` rounds. Constants come from mpmath when this module is imported.
+"""
+from mpmath import mp, mpf
+
+from tlgrad.kernels.softfloat.fixed import (
+    F, ONE, about, high, mulshift, negate_if, parts, place, quotient, settle, settle_normal, table)
+from tlgrad.kernels.softfloat.words import clz, resize, select, shl0
+
+
+def _fix(value, scale):
+    return int(mp.floor(value() * mpf(2) ** scale))
+
+
+def _constants(build):
+    with mp.workprec(420):
+        return build()
+
+
+# ---- exp
+
+LN2_STEP = _constants(lambda: _fix(lambda: mp.ln2 / 16384, 176))
+EXP_COARSE = _constants(lambda: [_fix(lambda: mpf(2) ** (mpf(j) / 128), 191) for j in range(128)])
+EXP_FINE = _constants(lambda: [_fix(lambda: mpf(2) ** (mpf(j) / 16384) - 1, 135)
+                               for j in range(128)])
+FACTORIAL = {n: _constants(lambda: _fix(lambda: 1 / mp.factorial(n), 128)) for n in range(2, 20)}
+STEPS_PER_UNIT = 16384 / 0.6931471805599453
+
+
+def exp_parts(negative, size):
+    """exp of ``+-size * 2**-176`` as ``(power of two, 192-bit fraction at 2**-191)``.
+
+    With c = ln2 / 2**14 and k whole, x = k c + r, 0 <= r < 2**-14.5: exp(r) - 1 from eight terms,
+    2**(k / 2**14) from two tables of 128. The error of the fraction is below 2**-131.
+    """
+    turns = (about(size, 176) * STEPS_PER_UNIT).to_integer()
+    k = select(negative, -turns - 1, turns)
+    counted = resize(select(negative, turns + 1, turns), "i192") * LN2_STEP
+    r = negate_if(negative, size - counted)
+    low = r < 0
+    r, k = select(low, r + LN2_STEP, r), select(low, k - 1, k)
+    more = ~(r < LN2_STEP)
+    r, k = select(more, r - LN2_STEP, r), select(more, k + 1, k)
+    grown = _expm1_small(resize(r.lshr(34), "i128"))            # at 2**-142
+    coarse = table("exp_coarse", "i192", EXP_COARSE, (k.lshr(7)) & 127)
+    fine = table("exp_fine", "i128", EXP_FINE, k & 127)
+    g = fine + grown.lshr(7) + high(fine, grown).lshr(14)       # at 2**-135
+    top = resize(coarse.lshr(64), "i128")
+    return k.ashr(14), coarse + (resize(high(top, g), "i192") << 57)
+
+
+def _expm1_small(r):
+    """exp(r) - 1 at 2**-142 for r at 2**-142 below 2**-14; the tail in 64 bits."""
+    head = resize(r.lshr(64), "i64")
+    tail = head * 0 + (FACTORIAL[7] >> 64)
+    for n in (6, 5):
+        tail = high(head, tail).lshr(14) + (FACTORIAL[n] >> 64)
+    total = resize(tail, "i128") << 64
+    for n in (4, 3):
+        total = high(r, total).lshr(14) + FACTORIAL[n]
+    total = high(r, total).lshr(14) + (1 << 127)
+    return r + high(r, high(r, total)).lshr(14)
+
+
+def exp(x):
+    """e to the power x."""
+    negative, exponent, sig = parts(x)
+    size = place(sig, "i192", 77, select(exponent > 13, 0, -exponent + 13))
+    power, fraction = exp_parts(negative, size)
+    zero = x & 0
+    error = fraction.constant(1 << 61, fraction.type)
+    word, undecided = settle_normal(zero, fraction, power + F.bias, error)
+    large = exponent > 13
+    tiny = exponent < -115
+    word = select(large, select(negative, zero, F.inf), select(tiny, ONE, word))
+    return _keep_nan(x, word), undecided & ~large & ~tiny
+
+
+def _keep_nan(x, word):
+    return select(x.constant(F.inf, F.type).ult(x & (F.sign - 1)), F.nan, word)
+
+
+# ---- log
+
+LOG_LOW, LOG_HIGH = 181, 363                     # 256 m for m in [0.707, 1.415)
+LOG_SCALE = 240
+INVERSE_COARSE = [round(1024 * 256 / i) for i in range(LOG_LOW, LOG_HIGH)]
+MIDDLE = 300                                     # 2**16 t for |t| < 2**-7.8
+INVERSE_FINE = [round(2 ** 18 / (1 + j / 2 ** 16)) for j in range(-MIDDLE, MIDDLE + 1)]
+
+
+def _minus_logs(numbers, bits):
+    """-log(n / 2**bits) at 2**-LOG_SCALE, modulo 2**256."""
+    return _constants(lambda: [int(mp.nint(-mp.log(mpf(n) / 2 ** bits) * mpf(2) ** LOG_SCALE))
+                               for n in numbers])
+
+
+LOG_COARSE, LOG_FINE = _minus_logs(INVERSE_COARSE, 10), _minus_logs(INVERSE_FINE, 18)
+LN2 = _constants(lambda: _fix(lambda: +mp.ln2, LOG_SCALE))
+SQRT2 = _constants(lambda: _fix(lambda: mp.sqrt(2), 112))
+INVERSES = {n: (1 << 128) // n for n in range(2, 16)}
+
+
+def log_parts(x):
+    """log of a positive normal word at 2**-240, modulo 2**256, and a bound on its error.
+
+    x = 2**e m with m in [0.707, 1.414). Two tabulated factors c and d, exact short numbers, bring
+    u = m c d - 1 below 2**-16, exactly; near x = 1 both are 1. Then e ln2 - log c - log d + log1p(u).
+    """
+    _, exponent, sig = parts(x)
+    tall = sig > SQRT2
+    exponent = select(tall, exponent + 1, exponent)
+    m = resize(select(tall, sig, sig << 1), "i192")               # at 2**-113
+    i = resize((m + (1 << 104)).lshr(105), "i64") - LOG_LOW
+    t = m * resize(table("inverse_coarse", "i16", INVERSE_COARSE, i), "i192") - (1 << 123)
+    j = resize((t + (1 << 106)).ashr(107), "i64") + MIDDLE
+    u = (t + (1 << 123)) * resize(table("inverse_fine", "i32", INVERSE_FINE, j), "i192") - (1 << 141)
+    u = resize(u, "i128")                                         # at 2**-141
+    total = table("log_coarse", "i256", LOG_COARSE, i) + table("log_fine", "i256", LOG_FINE, j)
+    turns = exponent.make("sext", "i256", exponent) * LN2
+    error = select(exponent.ne(0), total.constant(1 << 17, "i256"), 1 << 6)
+    return total + turns + _log1p(u), error
+
+
+def _log1p(u):
+    """log1p of a signed u at 2**-141, |u| < 2**-16, at 2**-240: u - u**2 (1/2 - u/3 + ...).
+
+    The square is taken of u with its leading zeros shifted out, so that the error is relative to u.
+    """
+    minus = u < 0
+    size = negate_if(minus, u)
+    v, up = size << 3, clz(size)                                  # v at 2**-144
+    lead = shl0(size, up)
+    total = _alternating(v, minus)
+    square = high(lead, high(lead, total))                        # at 2**-(281 - 256 + 127 + 2 up)
+    down = resize(up, "i64") + resize(up, "i64") + LOG_DOWN
+    bent = place(square, "i256", 128, down)
+    flat = resize(size, "i256") << (LOG_SCALE - 141)
+    return select(minus, -flat, flat) - bent
+
+
+LOG_DOWN = 128 + (2 * 141 - 2 * 128 + 127) - LOG_SCALE
+
+
+def _alternating(v, minus):
+    """1/2 - u/3 + u**2/4 - ... at 2**-127 for v = |u| at 2**-144."""
+    head = resize(v.lshr(64), "i64")
+    total = head * 0 + (INVERSES[10] >> 65)
+    for n in (9, 8, 7):
+        step = high(head, total).lshr(16)
+        total = select(minus, step, -step) + (INVERSES[n] >> 65)
+    total = resize(total, "i128") << 64
+    for n in (6, 5, 4, 3, 2):
+        step = high(v, total).lshr(16)
+        total = select(minus, step, -step) + (INVERSES[n] >> 1)
+    return total
+
+
+def log(x):
+    """Natural logarithm."""
+    normal = x.ult(F.inf) & ~x.ult(1 << F.F)
+    total, error = log_parts(select(normal, x, ONE))
+    minus = total < 0
+    sign = select(minus, x.constant(F.sign, F.type), 0)
+    word, undecided = settle(sign, negate_if(minus, total), LOG_SCALE, error)
+    magnitude = x & (F.sign - 1)
+    word = select(x.eq(ONE), 0, select(normal, word, x))
+    word = select(magnitude.eq(0), F.sign | F.inf, word)
+    negative = (x < 0) & magnitude.ne(0)
+    subnormal = x.ult(1 << F.F) & magnitude.ne(0)
+    return _keep_nan(x, select(negative, F.nan, word)), (undecided & normal & x.ne(ONE)) | subnormal
+
+
+# ---- sin, cos
+
+HALF_TURN = 512                                   # steps of pi / 512, a table for a quarter turn
+PI_STEP = _constants(lambda: _fix(lambda: mp.pi / HALF_TURN, 256))
+SINES = _constants(lambda: [_fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 191) for j in range(257)])
+STEPS_PER_RADIAN = HALF_TURN / 3.141592653589793
+
+
+def _series(z, coefficients, shift, short):
+    """c0 - z c1 + z**2 c2 - ... at 2**-128, z at 2**-(128 + shift); `short` last terms in 64 bits."""
+    head, *rest = reversed(coefficients)
+    small = resize(z.lshr(64), "i64")
+    total = small * 0 + (head >> 64)
+    for c in rest[:short]:
+        total = -(high(small, total).lshr(shift)) + (c >> 64)
+    total = resize(total, "i128") << 64
+    for c in rest[short:]:
+        total = -(high(z, total).lshr(shift)) + c
+    return total
+
+
+def _circular(x, quarter):
+    """sin of x and `quarter` right angles, for 2**-57 <= |x| < 2**32.
+
+    x = n pi / 512 + r. sin(a + r) = sin a - sin a (1 - cos r) + cos a sin r, where the tables give
+    sin a and cos a, exactly 0 and 1 at right angles: the result stays relatively exact there.
+    """
+    negative, exponent, sig = parts(x)
+    size = place(sig, "i256", 111, -exponent + 31)                # at 2**-192
+    n = (about(size, 192) * STEPS_PER_RADIAN + 0.5).to_integer()
+    r = size - resize((resize(n, "i320") * PI_STEP).lshr(64), "i256")
+    left = r < 0
+    r = resize(negate_if(left, r), "i192")
+    z = resize(r.lshr(56), "i128")
+    z = high(z, z)                                                # r**2 at 2**-144
+    bend = high(z, _series(z, [FACTORIAL[k] for k in range(3, 17, 2)], 16, 2))
+    vers = high(z, _series(z, [FACTORIAL[k] for k in range(2, 16, 2)], 16, 2))
+    sine = r - mulshift(r, bend, 144)
+    turn = n.lshr(8) + quarter
+    odd = (turn & 1).ne(0)
+    place_, mirrored = n & 255, -(n & 255) + 256
+    a = table("sines", "i192", SINES, select(odd, mirrored, place_))
+    b = table("sines", "i192", SINES, select(odd, place_, mirrored))
+    across = resize(mulshift(b, sine, 192), "i256")
+    base = resize(a - mulshift(a, vers, 144), "i256")
+    total = base + negate_if(odd ^ left, across)                  # at 2**-191
+    below = total < 0
+    total = negate_if(below, total)
+    error = select(a.eq(0), total.lshr(140) + 16, 1 << 51)
+    flip = (turn & 2).ne(0) ^ below
+    return negative, flip, total, error
+
+
+def _circle(x, quarter):
+    magnitude = x & (F.sign - 1)
+    usual = magnitude.ult((F.bias + 32) << F.F) & ~magnitude.ult((F.bias - 57) << F.F)
+    negative, flip, total, error = _circular(select(usual, x, ONE), quarter)
+    if quarter == 0:
+        flip = flip ^ negative
+    sign = select(flip, x.constant(F.sign, F.type), 0)
+    word, undecided = settle(sign, total, 191, error)
+    tiny = magnitude.ult((F.bias - 57) << F.F)
+    word = select(tiny, x if quarter == 0 else x.constant(ONE, F.type), word)
+    word = select(magnitude.eq(F.inf), F.nan, word)
+    large = ~magnitude.ult((F.bias + 32) << F.F) & magnitude.ult(F.inf)
+    return _keep_nan(x, word), (undecided & usual) | large
+
+
+def sin(x):
+    """Sine."""
+    return _circle(x, 0)
+
+
+def cos(x):
+    """Cosine."""
+    return _circle(x, 1)
+
+
+# ---- tanh, logistic
+
+def _tanh_terms(count):
+    """1/3, 2/15, 17/315, ...: the magnitudes of the Taylor coefficients, at 2**-128."""
+    def term(n):
+        return abs(mp.bernoulli(2 * n)) * mpf(4) ** n * (mpf(4) ** n - 1) / mp.factorial(2 * n)
+    return _constants(lambda: [_fix(lambda: term(n), 128) for n in range(2, count + 2)])
+
+
+TANH_TERMS = _tanh_terms(15)
+
+
+def _decay_parts(x, doubled):
+    """exp(-|x|), or exp(-2 |x|), as a power of two and a fraction, for 2**-60 < |x| < 64."""
+    _, exponent, sig = parts(x)
+    return exp_parts(x.eq(x), place(sig, "i192", 70 + doubled, -exponent + 6))
+
+
+def place_right(fraction, down):
+    """``fraction >> down`` for 0 <= down < 192."""
+    return place(fraction, "i192", 0, down)
+
+
+def tanh(x):
+    """Hyperbolic tangent: (1 - E) / (1 + E) with E = exp(-2 |x|), a series below 1/16."""
+    magnitude = x & (F.sign - 1)
+    usual = magnitude.ult((F.bias + 6) << F.F) & ~magnitude.ult((F.bias - 4) << F.F)
+    power, fraction = _decay_parts(select(usual, x, ONE), 1)
+    decay = place_right(fraction, -power)
+    one = decay.constant(1 << 191, "i192")
+    large = quotient(one - decay, one + decay, 191)
+    word, undecided = settle(x & F.sign, large, 191, large.constant(1 << 62, "i192"))
+    small_word, small_undecided = _tanh_small(x)
+    small = magnitude.ult((F.bias - 4) << F.F)
+    word = select(small, small_word, select(usual, word, (x & F.sign) | ONE))
+    tiny = magnitude.ult((F.bias - 60) << F.F)
+    word = select(tiny, x, word)
+    return _keep_nan(x, word), select(small, small_undecided & ~tiny, undecided & usual)
+
+
+def _tanh_small(x):
+    """x (1 - x**2 (1/3 - 2 x**2 / 15 + ...)) for |x| < 1/16."""
+    _, exponent, sig = parts(x)
+    v = place(sig, "i128", 15, -exponent - 5)                     # at 2**-132
+    z = high(v, v)                                                # at 2**-136
+    bend = high(z, _series(z, TANH_TERMS, 8, 5))
+    whole = resize(sig, "i192") << 79
+    total = whole - mulshift(whole, bend, 136)
+    up = clz(total)
+    code = exponent - resize(up, "i64") + F.bias
+    return settle_normal(x & F.sign, shl0(total, up), code, total.constant(1 << 66, "i192"))
+
+
+def logistic(x):
+    """1 / (1 + exp(-x)): with E = exp(-|x|), 1 / (1 + E) or E / (1 + E)."""
+    magnitude = x & (F.sign - 1)
+    usual = magnitude.ult((F.bias + 6) << F.F) & ~magnitude.ult((F.bias - 60) << F.F)
+    power, fraction = _decay_parts(select(usual, x, ONE), 0)
+    one = fraction.constant(1 << 191, "i192")
+    above = select(x < 0, fraction, one)
+    total = quotient(above.lshr(1), one + place_right(fraction, -power), 191)
+    up = clz(total)
+    code = select(x < 0, power, 0) - resize(up, "i64") + (F.bias + 1)
+    word, undecided = settle_normal(x & 0, shl0(total, up), code, total.constant(1 << 63, "i192"))
+    flat = magnitude.ult((F.bias - 116) << F.F)
+    word = select(flat, ONE - (1 << F.F), word)
+    right = ~magnitude.ult((F.bias + 7) << F.F) & ~(x < 0)
+    word = select(right, ONE, select(magnitude.eq(F.inf), 0, word))
+    other = ~usual & ~flat & ~right & magnitude.ult(F.inf)
+    return _keep_nan(x, word), (undecided & usual) | other
+
+
+FUNCTIONS = {"exp": exp, "log": log, "sin": sin, "cos": cos, "tanh": tanh, "logistic": logistic}
