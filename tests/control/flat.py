@@ -17,12 +17,11 @@ def grad(f, k=0):
     """Gradient of a scalar function with respect to argument k."""
     def run(*xs):
         xs = [as_value(x) for x in xs]
-        (y,), lin = linearize_flat(lambda *a: [f(*a)], xs)
+        (y,), lin = linearize_flat(lambda x: [f(*xs[:k], x, *xs[k + 1:])], [xs[k]])
         if lin.out_zero[0] is not None:
             return instantiate(Zero(xs[k].aval))
-        args = [*lin.residuals, *[Linear(xs[j].aval) for j in lin.in_index]]
-        cts = backward(lin.jaxpr, args, [as_value(np.ones((), y.dtype.storage))])
-        return instantiate(cts[lin.in_index.index(k)])
+        args = [*lin.residuals, Linear(xs[k].aval)]
+        return instantiate(backward(lin.jaxpr, args, [as_value(np.ones((), y.dtype.storage))])[0])
     return run
 
 

@@ -17,7 +17,7 @@ from tlgrad.control.plan import plan_of
 from tlgrad.control.staging import Staged, flatten_values, join_captured, split_list, stage_tree
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero
-from tlgrad.core.jaxpr import eval_jaxpr
+from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.primitive import Linear, Primitive
 from tlgrad.core.source import describe_callable
 from tlgrad.core.tensor import Tensor, as_value

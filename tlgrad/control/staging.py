@@ -11,12 +11,12 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from tlgrad.core import tree
 from tlgrad.core.aval import Aval
-from tlgrad.core.jaxpr import Jaxpr, Var
-from tlgrad.core.tensor import as_value
-from tlgrad.core.trace import Value, current_trace
-from tlgrad.errors import OutputError
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Var
 from tlgrad.core.source import describe_callable
-from tlgrad.transforms.stage import StageTrace, stage
+from tlgrad.core.tensor import as_value
+from tlgrad.core.trace import Tracer, Value, current_trace
+from tlgrad.errors import OutputError
+from tlgrad.transforms.stage import Constant, StageTrace, constant, stage
 
 
 class Staged(NamedTuple):
@@ -65,18 +65,32 @@ def reorder(jaxpr: Jaxpr, binders: Sequence[int | Aval], outs: Sequence[int] | N
     return Jaxpr(named, jaxpr.eqns, results)
 
 
-def join_captured(staged: Sequence[Staged]) -> tuple[list[Value], list[Jaxpr]]:
-    """The captured values of several functions, each once, as first inputs of every jaxpr."""
-    values = {id(x): x for s in staged for x in s.captured}
-    place = {key: k for k, key in enumerate(values)}
+def join_captured(staged: Sequence[Staged], values: Sequence[Value] | None = None) -> tuple[list[Value], list[Jaxpr]]:
+    """The captured values of several functions, each once, as first inputs of every jaxpr.
+
+    `values` gives their order where it is fixed already.
+    """
+    if values is None:
+        values = list({id(x): x for s in staged for x in s.captured}.values())
+    place = {id(x): k for k, x in enumerate(values)}
     jaxprs = []
     for s in staged:
-        binders: list = [x.aval for x in values.values()]
+        binders: list = [x.aval for x in values]
         for k, x in enumerate(s.captured):
             binders[place[id(x)]] = k
         n = len(s.captured)
         jaxprs.append(reorder(s.jaxpr, [*binders, *range(n, len(s.jaxpr.in_binders))]))
-    return list(values.values()), jaxprs
+    return list(values), jaxprs
+
+
+def stage_with_constants(f: Callable, avals: Sequence[Aval]) -> Staged:
+    """Trace a flat function; captured tensors become `constant` equations, captured tracers inputs."""
+    jaxpr, captured = stage(f, avals)
+    traced = [k for k, x in enumerate(captured) if isinstance(x, Tracer)]
+    eqns = [Eqn(constant, [], {"value": Constant(x)}, [v])
+            for v, x in zip(jaxpr.in_binders, captured) if not isinstance(x, Tracer)]
+    binders = [jaxpr.in_binders[k] for k in (*traced, *range(len(captured), len(jaxpr.in_binders)))]
+    return Staged(Jaxpr(binders, [*eqns, *jaxpr.eqns], jaxpr.outs), [captured[k] for k in traced], tree.LEAF)
 
 
 def staging() -> bool:
