@@ -77,5 +77,3 @@ def documented_names(doctest_namespace):
     """Names that docstrings use without importing them."""
     import tlgrad
     doctest_namespace.update(tl=tlgrad, np=np)
-
-

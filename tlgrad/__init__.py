@@ -1,4 +1,5 @@
 """tlgrad: function transformations for Python in which the program defines the bits."""
+import importlib as _importlib
 import pathlib as _pathlib
 
 _here = _pathlib.Path(__file__).parent
@@ -47,3 +48,10 @@ from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce
 from tlgrad import numpy, protocols
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name):
+    """`tlgrad.testing` is loaded when it is first used: programs do not need mpmath."""
+    if name == "testing":
+        return _importlib.import_module("tlgrad.testing")
+    raise AttributeError(f"module 'tlgrad' has no attribute {name!r}")

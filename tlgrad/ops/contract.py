@@ -113,6 +113,8 @@ def _dot_transpose(ct, x, y, *init, contract, batch, order):
 
 def _dot_batch(args, axes, size, *, contract, batch, order):
     (x, y, *init), (x_axis, y_axis, *i_axis) = args, axes
+    if x_axis is None and y_axis is None:   # only the accumulator differs between lanes
+        x, x_axis = broadcast.bind(x, shape=(size, *x.shape), axes=tuple(range(1, x.ndim + 1))), 0
     shift = [None, None]
     operands = [x, y]
     for k, axis in enumerate((x_axis, y_axis)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tlgrad.core.dtypes import is_inexact
 from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import DTypeError
-from tlgrad.ops.arithmetic import add, direction, div, mul, neg, sign, sub
+from tlgrad.ops.arithmetic import add, direction, div, fma, mul, neg, sign, sub
 from tlgrad.ops.define import Elementwise, documented, elementwise, jvp_from_partials
 from tlgrad.ops.logic import and_, eq, gt, where
 from tlgrad.ops.promote import promote
@@ -77,10 +77,17 @@ pow_ = elementwise("pow", """
 sin = elementwise("sin", "Sine of x in radians.", [lambda y, x: cos(x)])
 cos = elementwise("cos", "Cosine of x in radians.", [lambda y, x: neg(sin(x))])
 tan = elementwise("tan", "Tangent of x in radians.", [lambda y, x: add(1.0, mul(y, y))])
+
+
+def _one_minus_square(x):
+    """1 - x^2 with one rounding: small x and x near 1 keep their relative accuracy, in every order."""
+    return sub(1.0, mul(x, x)) if x.dtype.kind == "c" else fma(neg(x), x, 1.0)
+
+
 asin = elementwise("asin", "Angle in [-pi/2, pi/2] with sine x.",
-                   [lambda y, x: rsqrt(mul(sub(1.0, x), add(1.0, x)))])
+                   [lambda y, x: rsqrt(_one_minus_square(x))])
 acos = elementwise("acos", "Angle in [0, pi] with cosine x.",
-                   [lambda y, x: neg(rsqrt(mul(sub(1.0, x), add(1.0, x))))])
+                   [lambda y, x: neg(rsqrt(_one_minus_square(x)))])
 
 
 def _atan_slope(y, x):
@@ -133,7 +140,7 @@ asinh = elementwise("asinh", "Inverse of sinh.", [lambda y, x: _inverse_hypot(x,
 acosh = elementwise("acosh", "Inverse of cosh on [1, inf); NaN below 1.",
                     [lambda y, x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0)))])
 atanh = elementwise("atanh", "Inverse of tanh on (-1, 1).",
-                    [lambda y, x: div(1.0, mul(sub(1.0, x), add(1.0, x)))])
+                    [lambda y, x: div(1.0, _one_minus_square(x))])
 
 
 def _inverse_hypot(x, a):

@@ -14,9 +14,9 @@ from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.ops import meaning, orders
 from tlgrad.ops.define import documented, linear, mul
 from tlgrad.ops.index import take_along_axis
-from tlgrad.ops.layout import (broadcast, moveaxis, reduce_sum, reduced_shape, reshape, sum_axes,
+from tlgrad.ops.layout import (broadcast, moveaxis, reduced_shape, reshape, sum_axes,
                                transpose, zeros)
-from tlgrad.ops.logic import convert_like, eq, select
+from tlgrad.ops.logic import convert_like, eq, gt, select
 from tlgrad.ops.shape import concatenate, iota, reverse, slice_axis
 
 
@@ -102,10 +102,8 @@ def _prod_jvp(primals, tangents, *, axes):
     last, n = x.ndim - 1, x.shape[-1]
     if n == 0:
         return y, Zero(y.aval)
-    one = broadcast.bind(convert_like(eq(0, 0), x), shape=(*x.shape[:-1], 1), axes=())
-    before = cumprod(concatenate.bind(one, slice_axis(x, last, 0, n - 1), axis=last), last)
-    after = reverse.bind(cumprod(reverse.bind(
-        concatenate.bind(slice_axis(x, last, 1, n), one, axis=last), axes=(last,)), last), axes=(last,))
+    before = _products_before(x, last)
+    after = reverse.bind(_products_before(reverse.bind(x, axes=(last,)), last), axes=(last,))
     return y, sum_axes(mul(mul(before, after), x_dot), (last,))
 
 
@@ -189,20 +187,31 @@ def _cumprod_impl(x, *, axis):
 
 
 def _cumprod_jvp(primals, tangents, *, axis):
-    """y_k' = y_(k-1)' x_k + y_(k-1) x_k', as the sum over j <= k of leave-one-out products."""
-    x, x_dot = moveaxis(primals[0], axis, primals[0].ndim - 1), moveaxis(tangents[0], axis, tangents[0].ndim - 1)
-    n, lead = x.shape[-1], x.shape[:-1]
+    """y_k' = sum over j <= k of (product before j) (product after j, to k) x_j': no division."""
+    x, x_dot = (moveaxis(v, axis, v.ndim - 1) for v in (primals[0], tangents[0]))
     y = cumprod_p.bind(primals[0], axis=axis)
-    shape = (*lead, n, n)                     # row j: x with entry j replaced by x_dot_j, 1 before it kept
-    rows = broadcast.bind(x, shape=shape, axes=(*range(len(lead)), len(shape) - 1))
-    dots = broadcast.bind(x_dot, shape=shape, axes=(*range(len(lead)), len(shape) - 1))
-    j = iota.bind(shape=shape, axis=len(shape) - 2, dtype=dtypes.int64)
-    k = iota.bind(shape=shape, axis=len(shape) - 1, dtype=dtypes.int64)
-    from_rules = select(eq(j, k), dots, rows)
-    products = cumprod_p.bind(from_rules, axis=len(shape) - 1)
-    masked = select(j <= k, products, zeros(products.aval))
-    y_dot = reduce_sum.bind(masked, axes=(len(shape) - 2,), order="ordered")
-    return y, moveaxis(y_dot, y_dot.ndim - 1, axis)
+    n, last = x.shape[-1], x.ndim - 1
+    if n == 0:
+        return y, Zero(y.aval)
+    shape = (*x.shape, n)                     # [..., j, k]
+    one = convert_like(eq(0, 0), x)
+    j, k = (iota.bind(shape=shape, axis=last + i, dtype=dtypes.int64) for i in (0, 1))
+    along_k = broadcast.bind(x, shape=shape, axes=(*range(last), last + 1))
+    after = cumprod_p.bind(select(gt(k, j), along_k, one), axis=last + 1)
+    before = _products_before(x, last)
+    parts = mul(mul(_along_j(before, shape), after), _along_j(x_dot, shape))
+    kept = select(gt(j, k), zeros(parts.aval), parts)
+    return y, moveaxis(sum_axes(kept, (last,), "ordered"), last, axis)
+
+
+def _along_j(v, shape):
+    return broadcast.bind(v, shape=shape, axes=tuple(range(v.ndim)))
+
+
+def _products_before(x, last):
+    """1, x_0, x_0 x_1, ...: the products of what comes before each entry."""
+    one = broadcast.bind(convert_like(eq(0, 0), x), shape=(*x.shape[:-1], 1), axes=())
+    return cumprod(concatenate.bind(one, slice_axis(x, last, 0, x.shape[-1] - 1), axis=last), last)
 
 
 cumprod_p = documented(
