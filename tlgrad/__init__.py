@@ -15,7 +15,9 @@ from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
 from tlgrad.api.record import Record, record
 from tlgrad.api.run import run
 from tlgrad.api.vmap import vmap
+from tlgrad.control.checkpoint import checkpoint
 from tlgrad.control.cond import cond, switch
+from tlgrad.control.custom import custom_jvp, custom_vjp
 from tlgrad.control.loops import iterate, scan
 from tlgrad.control.stop import stop_gradient
 from tlgrad.control.while_loop import while_loop

@@ -31,8 +31,8 @@ def checkpoint(f: Callable) -> Callable:
     not tensors, arrays or floats (strings, ints, flags) are taken as they are.  Usable as a
     decorator.  Raises ArgumentError when `f` is not callable.
 
-    >>> tl.grad(checkpoint(lambda x: x * x * x))(2.0)
-    tensor(12., float64, shape (), cpu)
+    >>> float(tl.grad(checkpoint(lambda x: x * x * x))(2.0))
+    12.0
     """
     if not callable(f):
         raise ArgumentError(f"checkpoint takes a callable, got {type(f).__name__}")

@@ -188,7 +188,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands) -> Any:
     the results differ.
 
     >>> cond(True, lambda x: x * 2, lambda x: x / 0, tl.tensor(3.0))
-    tensor(6., float64, shape (), cpu)
+    tensor(6.0, float64, shape (), cpu)
     """
     pred = as_value(pred, "the predicate of cond")
     if pred.dtype is not dtypes.bool_ or pred.shape != ():
@@ -207,7 +207,7 @@ def switch(index, branches: Sequence[Callable], *operands) -> Any:
     `cond` for what the results must share.
 
     >>> switch(1, [lambda x: x, lambda x: -x], tl.tensor(3.0))
-    tensor(-3., float64, shape (), cpu)
+    tensor(-3.0, float64, shape (), cpu)
     """
     branches = list(branches)
     index = as_value(index, "the index of switch")

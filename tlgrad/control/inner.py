@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable
 
 from tlgrad.control.staging import split_list
-from tlgrad.control.sweeps import pick, tidy
+from tlgrad.control.tower import pick, tidy
 from tlgrad.core.aval import Zero
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.primitive import Linear, Primitive

@@ -7,7 +7,8 @@ from tlgrad.control.carry import Carry, settle
 from tlgrad.control.cond import concrete
 from tlgrad.control.schedule import check_memory
 from tlgrad.control.staging import flatten_values, reorder, required_positional, result_leaves
-from tlgrad.control.sweeps import Layout
+from tlgrad.control.sweeps import sweeps_p
+from tlgrad.control.tower import Layout
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import make_aval
 from tlgrad.core.source import describe_callable
@@ -59,7 +60,7 @@ def iterate(step: Callable, n: Any, start: Any, *, memory: int | str | None = No
     n_captured, n_carry = len(captured), len(carry.values)
     body = reorder(jaxpr, [n_captured + n_carry, *range(n_captured + n_carry)])
     layout = Layout((body,), (False,), n_captured, 0, (n_carry,), None, (True,) * n_carry, memory)
-    outs = layout.bind(count, *captured, *carry.values) if n_carry else []
+    outs = sweeps_p.bind(count, *captured, *carry.values, **layout._asdict()) if n_carry else []
     return tree.unflatten(carry.treedef, outs)
 
 
@@ -76,7 +77,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     changes its shape or dtype.
 
     >>> scan(lambda total, x: (total + x, total), tl.tensor(0.0), tl.tensor([1.0, 2.0, 3.0]))
-    (tensor(6., float64, shape (), cpu), tensor([0., 1., 3.], float64, shape (3,), cpu))
+    (tensor(6.0, float64, shape (), cpu), tensor([0., 1., 3.], float64, shape (3,), cpu))
     """
     memory = check_memory(memory)
     values, xs_tree = flatten_values(xs, "an input of scan")
@@ -99,7 +100,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
                            *rest])
     layout = Layout((body,), (bool(reverse),), n_captured, n_xs, (n_carry,), length,
                     (True,) * len(body.outs), memory)
-    outs = layout.bind(tensor(length), *captured, *values, *carry.values) if body.outs else []
+    operands = [tensor(length), *captured, *values, *carry.values]
+    outs = sweeps_p.bind(*operands, **layout._asdict()) if body.outs else []
     return tree.unflatten(carry.treedef, outs[:n_carry]), tree.unflatten(found[0], outs[n_carry:])
 
 

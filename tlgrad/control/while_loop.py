@@ -16,7 +16,8 @@ from tlgrad.control.lanes import borrow_all, choose
 from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import check_memory
 from tlgrad.control.staging import Staged, flatten_values, join_captured, reorder, result_leaves, split_list
-from tlgrad.control.sweeps import Layout, pick, split_tower, sweeps_p
+from tlgrad.control.sweeps import sweeps_p
+from tlgrad.control.tower import Layout, pick, split_tower
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
@@ -192,7 +193,7 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | str |
     Raises DTypeError when `cond` does not give one bool, CarryError when the state changes.
 
     >>> while_loop(lambda x: x < 100, lambda x: x * 2, tl.tensor(3.0))
-    tensor(192., float64, shape (), cpu)
+    tensor(192.0, float64, shape (), cpu)
     """
     memory = check_memory(memory)
     carry = Carry(*flatten_values(init, "the start of while_loop"))
