@@ -23,6 +23,8 @@ from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import EVAL, current_trace
 from tlgrad.errors import ArgumentError, RecordError
 from tlgrad.ops import orders
+from tlgrad.ops.convert import convert
+from tlgrad.passes import precision
 from tlgrad.transforms.stage import StageTrace, stage
 
 #: traces kept for one function; the least recently used is dropped
@@ -77,6 +79,8 @@ class Run:
         return self._execute(self._plan(leaves, in_tree, avals, static, static_args), leaves)
 
     def _execute(self, plan, leaves):
+        if self.options.dtype is not None:
+            leaves = [precision.tensor_in(x, self.options.dtype) for x in leaves]
         arrays = [x.data for x in (*plan.consts, *leaves)]
         outs = execute.execute(plan.jaxpr, arrays, self.options.device)
         values = [Tensor.own(y, weak) for y, weak in zip(outs, plan.weak)]
@@ -138,7 +142,14 @@ class Run:
         guard = Guard(self.f)
         with orders.use_order(order):
             jaxpr, consts = stage(flat, [x.aval for x in leaves], self._names(in_tree), what)
+        if self.options.dtype is not None:
+            jaxpr, consts = self._in_dtype(jaxpr, consts)
         return Plan(jaxpr, consts, flat.out_tree, guard, [a.weak for a in jaxpr.out_avals])
+
+    def _in_dtype(self, jaxpr, consts):
+        """The program and what it captured with every float in the dtype of the run."""
+        dtype = self.options.dtype
+        return precision.in_dtype(jaxpr, dtype), [_value_in(x, dtype) for x in consts]
 
     def _names(self, in_tree) -> list[str]:
         """Variable names for plain positional arguments."""
@@ -154,10 +165,13 @@ class Run:
         flat = FlatFunction(self._bound(static, static_args), in_tree, describe_callable(self.f))
         order = self.options.order or orders.current_order()
         with orders.use_order(order):
-            if type(current_trace()) is StageTrace:
+            if type(current_trace()) is StageTrace and self.options.dtype is None:
                 outs = flat(*leaves)
                 return tree.unflatten(flat.out_tree, outs)
             jaxpr, consts = stage(flat, [x.aval for x in leaves])
+        if self.options.dtype is not None:
+            jaxpr, consts = self._in_dtype(jaxpr, consts)
+            leaves = [_value_in(x, self.options.dtype) for x in leaves]
         outs = call.bind(*consts, *leaves, jaxpr=jaxpr, name=getattr(self, "__name__", "run"),
                          order=order, device=self.options.device)
         return tree.unflatten(flat.out_tree, outs)
@@ -170,6 +184,8 @@ class Run:
 
     def using(self, **options) -> "Run":
         """The same function with other options: device=, order=, dtype=."""
+        if options.get("dtype") is not None:
+            options["dtype"] = precision.check_float(options["dtype"])
         return Run(self.f, self.options._replace(**options), self.static)
 
     def __get__(self, instance, owner=None):
@@ -212,18 +228,26 @@ def _hashable(name, value, f):
     return value
 
 
+def _value_in(x, dtype):
+    """A value, traced or not, with its floats in `dtype`."""
+    if type(x) is Tensor:
+        return precision.tensor_in(x, dtype)
+    return convert(x, precision.target_of(x.aval.dtype, dtype))
+
+
 def _remake(f, options, static):
     return Run(f, options, static)
 
 
 def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = None, grad: bool = False,
-        static: Any = ()):
+        static: Any = (), dtype: Any = None):
     """Run a whole-tensor function: traced once per kind of arguments, then executed on `device`.
 
     Arguments and results are tensors, numbers, or trees of them; the shapes may change.  order: the
     order of sums and contractions ("ordered", "fused", "tree", "free"), that of the caller if not
     given.  static: names or positions of arguments that are no tensors (hashable; a new value
-    traces again).  grad=True records: see `record`.
+    traces again).  grad=True records: see `record`.  dtype: run the same program with every float,
+    also captured ones, in this format, each converted once; the results are of that format.
 
     Raises OutputError when the function returns something else, UnsupportedError for a device that is
     not there.
@@ -233,7 +257,9 @@ def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = N
     tensor(14.0, float64, shape (), cpu)
     """
     if f is None:
-        return functools.partial(run, device=device, order=order, grad=grad, static=static)
+        return functools.partial(run, device=device, order=order, grad=grad, static=static,
+                                 dtype=dtype)
     static = (static,) if isinstance(static, (str, int)) else tuple(static)
-    made = Run(f, Options(device, orders.check_order(order) if order else None), static)
+    made = Run(f, Options(device, orders.check_order(order) if order else None,
+                          None if dtype is None else precision.check_float(dtype)), static)
     return record(made) if grad else made

@@ -143,7 +143,7 @@ def words(array: np.ndarray) -> np.ndarray:
 
 def fits_python(dtype: DType) -> bool:
     """Whether every number of a float format is a Python float."""
-    return dtype.format.F <= 52 and dtype.format.E <= 10
+    return dtype.format.F <= 52 and dtype.format.E <= 11
 
 
 def _is_wide(dtype: DType) -> bool:

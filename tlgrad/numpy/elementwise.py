@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tlgrad.core import dtypes
+from tlgrad.core.limits import finfo
 from tlgrad.core.trace import Value
 from tlgrad.errors import DTypeError
 from tlgrad.numpy.arrays import as_array
@@ -339,13 +340,9 @@ def nan_to_num(x, copy: bool = True, nan: float = 0.0, posinf=None, neginf=None)
     return lo.where(lo.eq(x, -math.inf), -top if neginf is None else neginf, x)
 
 
-def largest(dtype) -> float:
+def largest(dtype):
     """The largest finite number of a float dtype, as a Python float where it fits."""
-    if dtype is dtypes.bfloat16:
-        return float.fromhex("0x1.fep127")
-    if dtype.software:
-        raise DTypeError(f"nan_to_num: give posinf= and neginf= for {dtype}")
-    return float(np.finfo(dtype.storage).max)
+    return finfo(dtype).max
 
 
 def allclose(x, y, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Value:
