@@ -12,6 +12,7 @@ from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, valu
 from tlgrad.api.directional import derivative, derivative_vjp
 from tlgrad.api.inspecting import aval, cache_info, eval_shape, make_jaxpr
 from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
+from tlgrad.api.precision import compare_precision
 from tlgrad.api.record import Record, record
 from tlgrad.api.run import run
 from tlgrad.api.vmap import vmap
@@ -25,6 +26,7 @@ from tlgrad.core import pretty, tree
 from tlgrad.core.aval import Aval
 from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16, float32, float64,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+from tlgrad.core.limits import finfo
 from tlgrad.core.tensor import Tensor, tensor
 from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any, arange, arccos,
                           arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax, argmin,
@@ -47,6 +49,12 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic
 from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce, unpack
+from tlgrad.softfloat.array import environment as float_environment
+from tlgrad.softfloat.format import (Binary, binary16, binary32, binary64, binary128, binary256,
+                                     float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4,
+                                     float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz,
+                                     float8_e8m0fnu, tf32)
+from tlgrad.softfloat.value import Float
 from tlgrad import numpy, protocols
 
 __version__ = "0.1.0"

@@ -171,3 +171,39 @@ def test_narrow_sums_accumulate_in_float32():
     x = tl.tensor([60.0] * 4096, formats.float8_e4m3fn)
     assert tl.grad(lambda s: total(x * s) / 4096)(tl.tensor(1.0, formats.float8_e4m3fn)).dtype == x.dtype
     assert layout.sum_axes(tl.tensor([16.0] * 20, formats.float8_e4m3fn), (0,)).item() == 320.0
+
+
+def test_the_same_function_in_another_precision():
+    f = lambda x: (1 - tl.cos(x)) / (x * x)
+    x = tl.tensor(1e-8)
+    assert [tl.run(f, dtype=d)(x).item() for d in (tl.float32, tl.float64)] == [0.0, 0.0]
+    assert f"{tl.run(f, dtype=tl.binary128)(x).item():.21f}" == "0.499999999999999995589"
+    found = tl.compare_precision(f, tl.binary128)(x)
+    assert str(found) == "float64 against binary128: absolute 0.5, relative 1"
+    with pytest.raises(DTypeError, match="takes a float format, got int32"):
+        tl.run(f, dtype=tl.int32)
+
+
+def test_dtype_of_run_reaches_captures_loops_branches_and_derivatives():
+    w = tl.tensor([0.1, 0.2])
+    f = lambda x: tl.sum(tl.iterate(lambda y: y * y + w, 5, x))
+    g = lambda x: tl.cond(f(x) > 0, lambda y: tl.sin(y), lambda y: y, f(x))
+    x = tl.tensor([1.0, 0.5])
+    wide = tl.run(tl.grad(g), dtype=tl.binary128)(x)
+    assert tl.grad(tl.run(f, dtype=tl.binary128))(x).dtype == x.dtype
+    w = tl.convert(w, tl.binary128)
+    assert tl.same_bits(wide, tl.grad(g)(tl.convert(x, tl.binary128)))
+
+
+def test_limits():
+    info = tl.finfo(tl.binary128)
+    assert (info.bits, info.precision) == (128, 33)
+    assert info.eps.to_fraction() == Fraction(1, 2 ** 112)
+    assert tl.finfo(tl.float32) == tl.finfo("float32") and tl.finfo(tl.float32).max == 3.4028234663852886e+38
+    assert tl.nan_to_num(quad(["inf", "nan"])).tolist() == [info.max, 0]
+
+
+def test_environment_of_tensor_operations():
+    with tl.float_environment("up") as env:
+        up = quad(1) / quad(3)
+    assert env.raised == ("inexact",) and (up > quad(1) / quad(3)).item()
