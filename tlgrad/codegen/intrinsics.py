@@ -55,7 +55,7 @@ def _convertible(source: str, target: str) -> bool:
 
 #: operations that cost more than one instruction
 _COSTS = {"div": 4, "sqrt": 5, "sign": 4, "max": 3, "min": 3, "direction": 10, "integer_pow": 3,
-          "convert": 2}
+          "convert": 2, "sweeps": 1000, "while": 1000, "cond": 50}
 
 
 def cost(name: str) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from tlgrad.codegen.intrinsics import expressible, type_of
-from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel
-from tlgrad.core.jaxpr import Eqn, Literal, Var
+from tlgrad.codegen.intrinsics import type_of
+from tlgrad.codegen.ir import Input, Kernel, Output, SIZES, Value, check_kernel
+from tlgrad.codegen.lanes import LaneLowering, lane_equation
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tlgrad.passes.groups import Grouping, Step, rows_last, squeezed
 from tlgrad.passes.views import View, row_major
 
@@ -42,18 +43,22 @@ class Lowered:
     out_strides: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def can_lower(eqn: Eqn) -> bool:
-    """True when the equation can be part of a kernel."""
-    if not eqn.prim.lower:
-        return False
-    kind, name = eqn.prim.lower
-    types = [type_of(a.aval.dtype) for a in eqn.ins]
-    result = type_of(eqn.outs[0].aval.dtype) if len(eqn.outs) == 1 else None
-    if kind == "elementwise":
-        return expressible(name, types, result, eqn.params)
-    if kind == "reduction" and eqn.prim.name in REDUCTIONS:
-        return _can_reduce(eqn, types[0])
-    return False
+class Lowerable:
+    """Tells which equations of a program can be part of a kernel."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+
+    def __call__(self, eqn: Eqn) -> bool:
+        if not eqn.prim.lower or not eqn.outs:
+            return False
+        if eqn.prim.name in REDUCTIONS:
+            return _can_reduce(eqn, type_of(eqn.ins[0].aval.dtype))
+        space = squeezed(eqn.outs[0].aval.shape)
+        if eqn.prim.lower[0] not in ("elementwise", "control"):
+            return False
+        return (all(squeezed(v.aval.shape) == space for v in eqn.outs)
+                and lane_equation(eqn, space, self.makers))
 
 
 #: reductions that kernels run, with the types they take
@@ -84,8 +89,7 @@ class GroupLowering:
         self.own = {v for e in step.eqns for v in e.outs}
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
-        self.literals: dict = {}
-        self.ops: list[Op] = []
+        self.low = LaneLowering()
 
     def lower(self) -> Lowered:
         """The kernel and its launch."""
@@ -94,10 +98,8 @@ class GroupLowering:
             if eqn.prim.kind == "reduction":
                 finals.append((eqn, *[self.read(a) for a in eqn.ins]))
             else:
-                args = tuple(self.read(a) for a in eqn.ins)
-                out = Value(type_of(eqn.outs[0].aval.dtype), all(a.uniform for a in args))
-                self.ops.append(Op(eqn.prim.lower[1], args, (out,), _text_params(eqn)))
-                self.values[eqn.outs[0]] = out
+                outs = self.low.equation(eqn, [self.read(a) for a in eqn.ins])
+                self.values.update(zip(eqn.outs, outs, strict=True))
         stores = [v for e in self.step.eqns if e.prim.kind != "reduction" for v in e.outs if v in self.wanted]
         outputs = [Output(self.values[v]) for v in stores]
         outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
@@ -108,12 +110,9 @@ class GroupLowering:
         view = self.grouping.view(atom)
         if view.root in self.own:
             return self.values[view.root]
-        type = type_of(atom.aval.dtype)
         if isinstance(view.root, Literal):
-            key = type, view.root.value.data.tobytes()
-            if key not in self.literals:
-                self.literals[key] = view.root, Value(type, True)
-            return self.literals[key][1]
+            return self.low.literal(view.root)
+        type = type_of(atom.aval.dtype)
         strides = view.on_space() or (0,) * len(self.step.space)
         place = View(view.root, self.step.space, strides, view.offset)
         if place not in self.inputs:
@@ -128,14 +127,10 @@ class GroupLowering:
         sizes = _join(space, operands, stores, nest, boundary)
         entries = [Input(v, "row" if v.uniform else _access(o, len(sizes)))
                    for v, o in zip(self.inputs.values(), operands)]
-        kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.literals.values()],
-                        self.ops, outputs)
-        return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.literals.values()],
+        kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
+                        self.low.ops, outputs)
+        return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
                        sizes, [row_major(sizes)] * len(stores))
-
-
-def _text_params(eqn) -> dict:
-    return {k: v for k, v in eqn.params.items() if k == "n"}
 
 
 def _nest(space, reduced):
@@ -197,7 +192,15 @@ def literal_word(literal: Literal) -> int:
 
 
 def lane_bytes(kernel: Kernel) -> int:
-    """Bytes of the widest type of a kernel."""
-    types = {v.type for op in kernel.ops for v in op.outs} | {i.value.type for i in kernel.inputs}
-    types |= {o.value.type for o in kernel.outputs} | {v.type for v in kernel.literals}
+    """Bytes of the widest type that the lanes of a kernel hold."""
+    types = {i.value.type for i in kernel.inputs if not i.value.uniform}
+    types |= {o.value.type for o in kernel.outputs} | _types(kernel.ops)
     return max((SIZES[t] for t in types), default=4)
+
+
+def _types(ops) -> set[str]:
+    found = {v.type for op in ops if not op.uniform for v in op.outs}
+    for op in ops:
+        for region in op.regions:
+            found |= _types(region.ops)
+    return found

@@ -1,7 +1,10 @@
 """Operations of a kernel on U vectors of L lanes: a lane value is a list of U handles."""
 from __future__ import annotations
 
+from typing import Any
+
 from tlgrad.backends.numba_cpu import scalars
+from tlgrad.backends.numba_cpu.emitter import REGISTER, Emitter
 from tlgrad.backends.numba_cpu.regions import REGIONS
 from tlgrad.codegen.ir import Op, Value
 
@@ -9,9 +12,11 @@ from tlgrad.codegen.ir import Op, Value
 class Body:
     """Emits operations into an `Emitter`; `env` maps a Value to its handles."""
 
-    def __init__(self, emitter: scalars.Emitter, unroll: int):
+    def __init__(self, emitter: Emitter, unroll: int):
         self.e, self.unroll = emitter, unroll
         self.env: dict[Value, list[str]] = {}
+        #: tapes of folds whose states are visited again
+        self.tapes: dict[int, Any] = {}
 
     def set(self, value: Value, handles):
         """Bind a value; a uniform one has one handle, used by all vectors."""
@@ -43,3 +48,12 @@ class Body:
         out = [list(self.env[r]) for r in region.results]
         self.env = keep
         return out
+
+    def splat(self, x, type):
+        """One number in every lane."""
+        if self.e.lanes == 1:
+            return x
+        vector, scalar = self.e.type(type), REGISTER[type]
+        first = self.e.emit(f"insertelement {vector} poison, {scalar} {x}, i64 0")
+        return self.e.emit(f"shufflevector {vector} {first}, {vector} poison, "
+                           f"<{self.e.lanes} x i32> zeroinitializer")

@@ -1,7 +1,8 @@
 """How reductions start and continue, by combination."""
 from __future__ import annotations
 
-from tlgrad.backends.numba_cpu.scalars import FLOATS, SCALARS, SIGNED
+from tlgrad.backends.numba_cpu.emitter import FLOATS, SIGNED
+from tlgrad.backends.numba_cpu.scalars import SCALARS
 from tlgrad.codegen.ir import SIZES
 
 

@@ -27,17 +27,28 @@ _compiled: dict[str, Compiled] = {}
 _lock = threading.Lock()
 
 
-def unroll_of(kernel: Kernel) -> int:
-    """Independent vectors in flight: fewer for long bodies, which would spill."""
+def unroll_of(kernel: Kernel, registers: int) -> int:
+    """Independent vectors in flight: enough to hide latency, few enough not to spill.
+
+    A fold needs many, one after the other being its whole body; a kept tape should stay in L1.
+    """
     if kernel.nest == "rows":
         return 1
-    return 1 if count_ops(kernel.ops) > 60 else 2
+    folds = [op for op in kernel.ops if op.name in ("fold", "unfold")]
+    size = count_ops(kernel.ops)
+    if folds and size <= 24:
+        carried = max(len(op.outs) for op in folds)
+        most = 8 if any("tape" in op.params for op in folds) else registers - 4
+        return max(1, min(most, registers - 4) // carried)
+    if any(op.regions for op in kernel.ops):
+        return 2 if size <= 60 else 1
+    return 1 if size > 60 else 2
 
 
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
     """The module text of a kernel for a machine, and the tables to link."""
     lanes = max(machine.vector_bytes // max(lane_bytes(kernel), 4), 2)
-    nest = NESTS[kernel.nest](kernel, lanes, unroll_of(kernel), machine.avx512)
+    nest = NESTS[kernel.nest](kernel, lanes, unroll_of(kernel, 32 if machine.avx512 else 16), machine.avx512)
     text = nest.function(name)
     return text, nest.e.tables
 

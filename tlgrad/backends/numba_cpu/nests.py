@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
-from tlgrad.backends.numba_cpu.scalars import MEMORY, REGISTER, Emitter
+from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
 from tlgrad.codegen.ir import SIZES, Kernel, Value, slots_of
 
 #: elements ahead that unit-stride streams are prefetched
@@ -23,19 +23,6 @@ class Nest:
         self.e = Emitter(lanes, avx512=avx512)
         self.body = Body(self.e, unroll)
         self.words: dict[tuple, str] = {}
-
-    # -- scalar i64 helpers
-
-    def i64(self, instruction, a, b):
-        return self.e.emit(f"{instruction} i64 {a}, {b}")
-
-    def smin(self, a, b):
-        less = self.e.emit(f"icmp slt i64 {a}, {b}")
-        return self.e.emit(f"select i1 {less}, i64 {a}, i64 {b}")
-
-    def at(self, pointer, offset):
-        """pointer + offset bytes."""
-        return self.e.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
     # -- entry
 
@@ -67,16 +54,8 @@ class Nest:
             return self.e.emit(f"icmp ne i8 {x}, 0")
         return self.e.emit(f"fpext half {x} to float") if type == "f16" else x
 
-    def splat(self, x, type):
-        if self.lanes == 1:
-            return x
-        vector, scalar = self.e.type(type), REGISTER[type]
-        first = self.e.emit(f"insertelement {vector} poison, {scalar} {x}, i64 0")
-        return self.e.emit(f"shufflevector {vector} {first}, {vector} poison, "
-                           f"<{self.lanes} x i32> zeroinitializer")
-
     def load_splat(self, pointer, type):
-        return self.splat(self.load_one(pointer, type), type)
+        return self.body.splat(self.load_one(pointer, type), type)
 
     def load_vector(self, pointer, type):
         vector = f"<{self.lanes} x {MEMORY[type]}>"
@@ -103,54 +82,19 @@ class Nest:
             x = self.e.emit(f"fptrunc float {x} to half")
         self.e.lines.append(f"  store {MEMORY[type]} {x}, ptr {pointer}, align {SIZES[type]}")
 
-    # -- loops
-
-    def loop(self, count, body, carried=()):
-        """``for i in range(count)``: body(i, [handle]) -> [handle]; `carried`: (type, start)."""
-        e = self.e
-        top, head, turn, done = e.block, e.label("head"), e.label("turn"), e.label("done")
-        e.jump(head)
-        e.start(head)
-        mark = len(e.lines)
-        i, after = e.name(), e.name()
-        names = [e.name() for _ in carried]
-        more = e.emit(f"icmp slt i64 {i}, {count}")
-        e.branch(more, turn, done)
-        e.start(turn)
-        new = body(i, names)
-        e.lines.append(f"  {after} = add i64 {i}, 1")
-        end = e.block
-        e.jump(head)
-        phis = [f"  {i} = phi i64 [ 0, %{top} ], [ {after}, %{end} ]"]
-        phis += [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
-                 for n, (t, start), x in zip(names, carried, new or [], strict=True)]
-        e.lines[mark:mark] = phis
-        e.start(done)
-        return names
-
-    def when(self, condition, body):
-        """``if condition: body()`` without results."""
-        e = self.e
-        yes, join = e.label("yes"), e.label("join")
-        e.branch(condition, yes, join)
-        e.start(yes)
-        body()
-        e.jump(join)
-        e.start(join)
-
     def row_pointers(self, row):
         """Operand -> address of its first entry in row number `row`."""
         k, pointers = self.kernel, {}
         index, rest = [], row
         for d in range(k.rank - 2, 0, -1):
-            index.append(self.i64("urem", rest, self.words["size", d]))
-            rest = self.i64("udiv", rest, self.words["size", d])
+            index.append(self.e.i64("urem", rest, self.words["size", d]))
+            rest = self.e.i64("udiv", rest, self.words["size", d])
         index = [rest, *index[::-1]] if k.rank > 1 else []
         for slot in self.words:
             if slot[0] == "stride" and slot[2] < k.rank - 1:
-                offset = self.i64("mul", index[slot[2]], self.words[slot])
+                offset = self.e.i64("mul", index[slot[2]], self.words[slot])
                 base = pointers.get(slot[1]) or self.words[self.operand(slot[1])]
-                pointers[slot[1]] = self.at(base, offset)
+                pointers[slot[1]] = self.e.at(base, offset)
         for operand in range(len(k.inputs) + len(k.outputs)):
             pointers.setdefault(operand, self.words[self.operand(operand)])
         return pointers
@@ -185,10 +129,10 @@ class Lanes(Nest):
             return
 
         def one_row(r, accs):
-            pointers = self.row_pointers(self.i64("add", r, "%lo"))
+            pointers = self.row_pointers(self.e.i64("add", r, "%lo"))
             now = [(t, acc) for (t, _), acc in zip(carried, accs)]
             return self.blocks(pointers, "0", self.words["size", k.rank - 1], now)
-        self.finish(self.loop(self.i64("sub", "%hi", "%lo"), one_row, carried))
+        self.finish(self.e.loop(self.e.i64("sub", "%hi", "%lo"), one_row, carried))
 
     def streams(self) -> list[tuple[int, Value]]:
         """Operands that hold one entry per lane: (operand, value)."""
@@ -200,13 +144,13 @@ class Lanes(Nest):
         """All lanes first <= i < limit of one row; returns the reduced scalars."""
         k, e = self.kernel, self.e
         self.read_rows(pointers)
-        count = self.i64("sub", limit, first)
-        blocks = self.i64("sdiv", self.i64("add", count, self.block_size - 1), self.block_size)
+        count = self.e.i64("sub", limit, first)
+        blocks = self.e.i64("sdiv", self.e.i64("add", count, self.block_size - 1), self.block_size)
         keep = dict(self.body.env)
 
         def block(b, acc):
-            base = self.i64("add", first, self.i64("mul", b, self.block_size))
-            left = self.i64("sub", limit, base)
+            base = self.e.i64("add", first, self.e.i64("mul", b, self.block_size))
+            left = self.e.i64("sub", limit, base)
             full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
             where = self.addresses(pointers, base, left, full)
             self.read(where)
@@ -215,14 +159,14 @@ class Lanes(Nest):
             acc = [self.reduce(o, a, left) for o, a in zip(self.reduced, acc)]
             self.body.env = dict(keep)
             return acc
-        return self.loop(blocks, block, carried)
+        return self.e.loop(blocks, block, carried)
 
     def addresses(self, pointers, base, left, full):
         """Operand -> where this block reads or writes: memory, or the buffer of a part."""
         e, direct = self.e, {}
         for n, value in self.streams():
             if not self.strided(n):
-                direct[n] = self.at(pointers[n], self.i64("mul", base, SIZES[value.type]))
+                direct[n] = self.e.at(pointers[n], self.e.i64("mul", base, SIZES[value.type]))
                 self.prefetch(direct[n], value.type)
         top, part, ready = e.block, e.label("part"), e.label("ready")
         e.branch(full, ready, part)
@@ -238,7 +182,7 @@ class Lanes(Nest):
         for n, value in self.streams():
             if self.strided(n):
                 step = self.words["stride", n, self.kernel.rank - 1]
-                self.fill(n, value, self.at(pointers[n], self.i64("mul", base, step)), step, left)
+                self.fill(n, value, self.e.at(pointers[n], self.e.i64("mul", base, step)), step, left)
                 where[n] = self.buffers[n]
         return where
 
@@ -247,21 +191,21 @@ class Lanes(Nest):
 
     def fill(self, n, value, source, step, left):
         """Copy the entries of this block into its buffer; the last one is repeated."""
-        last = self.i64("sub", left, "1")
+        last = self.e.i64("sub", left, "1")
         size, memory = SIZES[value.type], MEMORY[value.type]
 
         def one(j, _):
-            here = self.at(source, self.i64("mul", self.smin(j, last), step))
+            here = self.e.at(source, self.e.i64("mul", self.e.smin(j, last), step))
             x = self.e.emit(f"load {memory}, ptr {here}, align {size}")
-            there = self.at(self.buffers[n], self.i64("mul", j, size))
+            there = self.e.at(self.buffers[n], self.e.i64("mul", j, size))
             self.e.lines.append(f"  store {memory} {x}, ptr {there}, align {size}")
-        self.loop(self.block_size, one)
+        self.e.loop(self.block_size, one)
 
     def prefetch(self, pointer, type):
         """Ask for the cache lines of a later block."""
         self.e.declarations["prefetch"] = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
         for line in range(0, self.block_size * SIZES[type], 64):
-            ahead = self.at(pointer, AHEAD * SIZES[type] + line)
+            ahead = self.e.at(pointer, AHEAD * SIZES[type] + line)
             self.e.lines.append(f"  call void @llvm.prefetch(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def read_rows(self, pointers):
@@ -274,7 +218,7 @@ class Lanes(Nest):
         for n, value in self.streams():
             if n < len(self.kernel.inputs):
                 step = self.lanes * SIZES[value.type]
-                self.body.set(value, [self.load_vector(self.at(where[n], u * step), value.type)
+                self.body.set(value, [self.load_vector(self.e.at(where[n], u * step), value.type)
                                       for u in range(self.unroll)])
 
     def write(self, where, pointers, base, left, full):
@@ -283,24 +227,24 @@ class Lanes(Nest):
         for n, value in stores:
             step = self.lanes * SIZES[value.type]
             for u, x in enumerate(self.body.env[value]):
-                self.store_vector(x, self.at(where[n], u * step), value.type)
+                self.store_vector(x, self.e.at(where[n], u * step), value.type)
 
         def copy_out():
             for n, value in stores:
-                target = self.at(pointers[n], self.i64("mul", base, SIZES[value.type]))
+                target = self.e.at(pointers[n], self.e.i64("mul", base, SIZES[value.type]))
                 self.copy(self.buffers[n], target, left, value.type)
         if stores:
-            self.when(e.emit(f"xor i1 {full}, true"), copy_out)
+            self.e.when(e.emit(f"xor i1 {full}, true"), copy_out)
 
     def copy(self, source, target, count, type):
         """`count` entries from one place to another, one by one."""
         size, memory = SIZES[type], MEMORY[type]
 
         def one(j, _):
-            offset = self.i64("mul", j, size)
-            x = self.e.emit(f"load {memory}, ptr {self.at(source, offset)}, align {size}")
-            self.e.lines.append(f"  store {memory} {x}, ptr {self.at(target, offset)}, align {size}")
-        self.loop(count, one)
+            offset = self.e.i64("mul", j, size)
+            x = self.e.emit(f"load {memory}, ptr {self.e.at(source, offset)}, align {size}")
+            self.e.lines.append(f"  store {memory} {x}, ptr {self.e.at(target, offset)}, align {size}")
+        self.e.loop(count, one)
 
     # -- reductions over the lanes
 
@@ -325,7 +269,7 @@ class Lanes(Nest):
     def reduce(self, out, acc, left):
         """Combine the lanes of this block into `acc`, in order; idle lanes change nothing."""
         e, type = self.e, out.value.type
-        limit = self.splat(left, "i64")
+        limit = self.body.splat(left, "i64")
         for u, x in enumerate(self.body.env[out.value]):
             lanes = ", ".join(f"i64 {u * self.lanes + j}" for j in range(self.lanes))
             live = e.emit(f"icmp slt <{self.lanes} x i64> <{lanes}>, {limit}")

@@ -20,8 +20,9 @@ from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import SIZES, slots_of
-from tlgrad.codegen.lowering import GroupLowering, Lowered, can_lower, literal_word
+from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var
+from tlgrad.errors import ArgumentError
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step
 from tlgrad.passes.views import View
@@ -30,12 +31,18 @@ from tlgrad.passes.views import View
 RELEASE = 20_000
 
 
+def check_count(n):
+    """A loop runs a number of times that is not negative."""
+    if n.size and n.min() < 0:
+        raise ArgumentError(f"a loop cannot run {int(n.min())} times: the count must not be negative")
+
+
 class Plan:
     """A compiled program.  `run(*arrays)` gives its results; `kernels` are what it launches."""
 
     def __init__(self, jaxpr: Jaxpr):
         self.jaxpr = optimise(jaxpr)
-        self.grouping = Grouping(self.jaxpr, can_lower, cost)
+        self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
         self.constants: dict[str, Any] = {"allocate": allocate, "contiguous": np.asarray,
@@ -114,6 +121,10 @@ class Plan:
     # -- kernels
 
     def _group(self, step: Step):
+        for eqn in step.eqns:
+            if eqn.prim.name == "sweeps":
+                count = self._constant(check_count, "f")
+                self.lines.append(f"{count}({self._array(self.grouping.view(eqn.ins[0]))})")
         lowered = GroupLowering(self.grouping, step, self.wanted).lower()
         compiled = compile_kernel(lowered.kernel)
         self.kernels.append((lowered, compiled))

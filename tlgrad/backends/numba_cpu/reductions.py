@@ -18,16 +18,16 @@ class Columns(Lanes):
         self.reduced = [o for o in k.outputs if o.mode != "store"]
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
         results = [self.scratch(o.value.type, self.block_size) for o in self.reduced]
-        count = self.i64("sub", "%hi", "%lo")
-        blocks = self.i64("sdiv", self.i64("add", count, self.block_size - 1), self.block_size)
+        count = self.e.i64("sub", "%hi", "%lo")
+        blocks = self.e.i64("sdiv", self.e.i64("add", count, self.block_size - 1), self.block_size)
 
         def block(b, _):
-            base = self.i64("add", "%lo", self.i64("mul", b, self.block_size))
-            left = self.i64("sub", "%hi", base)
+            base = self.e.i64("add", "%lo", self.e.i64("mul", b, self.block_size))
+            left = self.e.i64("sub", "%hi", base)
             full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
             accs = self.down(base, left, full)
             self.finish_block(accs, results, base, left, full)
-        self.loop(blocks, block)
+        self.e.loop(blocks, block)
 
     def down(self, base, left, full):
         """Combine all rows of one block of lanes; handles of the accumulators."""
@@ -47,7 +47,7 @@ class Columns(Lanes):
             out = [accumulate(self.e, o.mode, o.value.type, a, x) for o, a, x in zip(modes, accs, terms)]
             self.body.env = dict(keep)
             return out
-        return self.loop(self.words["size", 0], row, carried)
+        return self.e.loop(self.words["size", 0], row, carried)
 
     def finish_block(self, accs, results, base, left, full):
         """Write the accumulators of one block."""
@@ -56,11 +56,11 @@ class Columns(Lanes):
         for m, (n, buffer) in enumerate(zip(outs, results)):
             type = k.outputs[n].value.type
             step = self.lanes * SIZES[type]
-            target = self.at(self.words["out", n], self.i64("mul", base, SIZES[type]))
+            target = self.e.at(self.words["out", n], self.e.i64("mul", base, SIZES[type]))
             place = self.e.emit(f"select i1 {full}, ptr {target}, ptr {buffer}")
             for u in range(self.unroll):
-                self.store_vector(accs[m * self.unroll + u], self.at(place, u * step), type)
-            self.when(self.e.emit(f"xor i1 {full}, true"),
+                self.store_vector(accs[m * self.unroll + u], self.e.at(place, u * step), type)
+            self.e.when(self.e.emit(f"xor i1 {full}, true"),
                       lambda: self.copy(buffer, target, left, type))
 
 
@@ -73,34 +73,34 @@ class Rows(Lanes):
         self.reduced = [o for o in k.outputs if o.mode != "store"]
         self.buffers = {m: self.scratch(v.type, n) for m, v in self.streams()}
         results = [self.scratch(o.value.type, n) for o in self.reduced]
-        count = self.i64("sub", "%hi", "%lo")
-        bands = self.i64("sdiv", self.i64("add", count, n - 1), n)
+        count = self.e.i64("sub", "%hi", "%lo")
+        bands = self.e.i64("sdiv", self.e.i64("add", count, n - 1), n)
 
         def band(b, _):
-            first = self.i64("add", "%lo", self.i64("mul", b, n))
-            left = self.i64("sub", "%hi", first)
-            last = self.i64("sub", self.smin(left, n), "1")
-            rows = [self.row_pointers(self.i64("add", first, self.smin(str(r), last))) for r in range(n)]
+            first = self.e.i64("add", "%lo", self.e.i64("mul", b, n))
+            left = self.e.i64("sub", "%hi", first)
+            last = self.e.i64("sub", self.e.smin(left, n), "1")
+            rows = [self.row_pointers(self.e.i64("add", first, self.e.smin(str(r), last))) for r in range(n)]
             accs = self.along(rows)
             full = e.emit(f"icmp sge i64 {left}, {n}")
             Columns.finish_block(self, accs, results, first, left, full)
-        self.loop(bands, band)
+        self.e.loop(bands, band)
 
     def along(self, rows):
         """Combine the terms of L rows, L at a time."""
         n = self.lanes
         terms = self.words["size", 1]
-        blocks = self.i64("sdiv", self.i64("add", terms, n - 1), n)
+        blocks = self.e.i64("sdiv", self.e.i64("add", terms, n - 1), n)
         carried = [(self.e.type(o.value.type), identity(self.e, o.mode, o.value.type)) for o in self.reduced]
 
         def block(b, accs):
-            base = self.i64("mul", b, n)
-            left = self.i64("sub", terms, base)
+            base = self.e.i64("mul", b, n)
+            left = self.e.i64("sub", terms, base)
             full = self.e.emit(f"icmp sge i64 {left}, {n}")
             lines = [self.line(pointers, base, left, full) for pointers in rows]
             return [self.combine(o, acc, [line[m] for line in lines], left, full)
                     for m, (o, acc) in enumerate(zip(self.reduced, accs))]
-        return self.loop(blocks, block, carried)
+        return self.e.loop(blocks, block, carried)
 
     def line(self, pointers, base, left, full):
         """Compute L terms of one row; the vectors to reduce."""

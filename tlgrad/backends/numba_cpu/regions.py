@@ -1,7 +1,254 @@
-"""Operations with nested bodies as LLVM IR."""
+"""Operations with nested bodies as LLVM IR: folds and their reverse, loops, branches.
+
+The states of a fold that is visited again lie on a tape for one block of lanes.  Up to
+ONE_TAPE bytes all states are kept; a longer fold keeps one in about sqrt(n) of them and runs each
+segment once more before the reverse needs it, so the tape stays in the cache.
+"""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Callable
+
+from tlgrad.backends.numba_cpu.emitter import REGISTER
+from tlgrad.codegen.ir import Op, SIZES
+
+#: bytes of states that are kept whole
+ONE_TAPE = 32 << 10
 
 #: operation name -> function of (body, op)
 REGIONS: dict[str, Callable] = {}
+
+
+def region(name: str):
+    """Register the text of an operation."""
+    def keep(f):
+        REGIONS[name] = f
+        return f
+    return keep
+
+
+@dataclass
+class Tape:
+    """States of a fold for one block of lanes; addresses and counts are i64 handles."""
+
+    op: Op
+    count: str
+    segment: str
+    segments: str
+    states: str
+    checkpoints: str
+    bytes: int
+    raw: str
+
+
+def flat(lists):
+    """Handles of many values as one list."""
+    return [x for one in lists for x in one]
+
+
+def split(handles, unroll):
+    """The inverse of `flat`."""
+    return [handles[i:i + unroll] for i in range(0, len(handles), unroll)]
+
+
+def carried(body, values, handles):
+    """(type, start) of loop-carried registers."""
+    return [(body.e.type(v.type), x) for v, xs in zip(values, handles) for x in xs]
+
+
+def trip_count(body, value) -> str:
+    """The number of turns as an i64: the greatest over the lanes when they differ."""
+    e, handles = body.e, body.env[value]
+    if e.lanes == 1:
+        return handles[0]
+    if value.uniform:
+        return e.emit(f"extractelement {e.type('i64')} {handles[0]}, i64 0")
+    vector = f"<{e.lanes} x i64>"
+    symbol = f"@llvm.vector.reduce.smax.v{e.lanes}i64"
+    e.declare(symbol, "i64", [vector])
+    most = None
+    for x in handles:
+        one = e.emit(f"call i64 {symbol}({vector} {x})")
+        if most is not None:
+            more = e.emit(f"icmp sgt i64 {one}, {most}")
+            one = e.emit(f"select i1 {more}, i64 {one}, i64 {most}")
+        most = one
+    return most
+
+
+def turn_number(body, i):
+    """The turn as a lane value."""
+    return [body.splat(i, "i64")] * body.unroll
+
+
+@region("fold")
+def _fold(body, op: Op):
+    e, inner = body.e, op.regions[0]
+    n = trip_count(body, op.args[0])
+    inits = [body.env[a] for a in op.args[1:]]
+
+    def turn(i, carry, count=n):
+        if op.params["reverse"]:
+            i = e.i64("sub", e.i64("sub", count, "1"), i)
+        return flat(body.region(inner, [turn_number(body, i), *split(carry, body.unroll)]))
+    if "tape" not in op.params:
+        out = e.loop(n, turn, carried(body, op.outs, inits))
+    else:
+        out = _recorded(body, op, n, inits, turn)
+    for v, handles in zip(op.outs, split(out, body.unroll)):
+        body.set(v, handles)
+
+
+def _recorded(body, op, n, inits, turn):
+    """The fold in segments: a checkpoint before each, all states of the last one on the tape."""
+    e = body.e
+    tape = body.tapes[op.params["tape"]] = _new_tape(body, op, n)
+
+    def segment(k, carry):
+        last = e.emit(f"icmp eq i64 {k}, {e.i64('sub', tape.segments, '1')}")
+        start = e.i64("mul", k, tape.segment)
+        _put(body, tape, tape.checkpoints, k, carry)
+        count = e.smin(e.i64("sub", n, start), tape.segment)
+        step = e.emit(f"select i1 {last}, i64 {tape.bytes}, i64 0")
+
+        def one(i, now):
+            _put(body, tape, tape.states, i, now, step)
+            return turn(e.i64("add", start, i), now)
+        return e.loop(count, one, [(t, x) for (t, _), x in zip(types, carry)])
+    types = carried(body, op.outs, inits)
+    return e.loop(tape.segments, segment, types)
+
+
+def _new_tape(body, op, n) -> Tape:
+    e = body.e
+    size = sum(SIZES[v.type] if v.type != "f16" else 4 for v in op.outs) * body.unroll * e.lanes
+    size = -(-size // 64) * 64
+    whole = e.emit(f"icmp sle i64 {e.i64('mul', n, size)}, {ONE_TAPE}")
+    e.declare("@llvm.sqrt.f64", "double", ["double"])
+    real = e.emit(f"sitofp i64 {n} to double")
+    root = e.i64("add", e.emit(f"fptosi double {e.emit(f'call double @llvm.sqrt.f64(double {real})')} to i64"), "1")
+    segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {root}")
+    safe = e.emit(f"select i1 {e.emit(f'icmp sgt i64 {segment}, 0')}, i64 {segment}, i64 1")
+    segments = e.i64("sdiv", e.i64("add", n, e.i64("sub", safe, "1")), safe)
+    room = e.i64("add", e.i64("mul", e.i64("add", safe, segments), size), "64")
+    e.declare("@malloc", "ptr", ["i64"])
+    e.declare("@free", "void", ["ptr"])
+    raw = e.emit(f"call ptr @malloc(i64 {room})")
+    aligned = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), "63"), "-64")
+    states = e.emit(f"inttoptr i64 {aligned} to ptr")
+    checkpoints = e.at(states, e.i64("mul", safe, size))
+    return Tape(op, n, safe, segments, states, checkpoints, size, raw)
+
+
+def _offsets(body, tape):
+    """(value, vector number, byte offset) of one state."""
+    at = 0
+    for v in tape.op.outs:
+        for u in range(body.unroll):
+            yield v, u, at
+            at += (SIZES[v.type] if v.type != "f16" else 4) * body.e.lanes
+
+
+def _put(body, tape, base, index, carry, step=None):
+    """Store a state at base + index * step."""
+    e = body.e
+    here = e.at(base, e.i64("mul", index, step or tape.bytes))
+    for (v, u, at), x in zip(_offsets(body, tape), carry):
+        if v.type == "b1":
+            x = e.emit(f"zext {e.type('b1')} {x} to <{e.lanes} x i8>")
+        kind = f"<{e.lanes} x {'i8' if v.type == 'b1' else REGISTER[v.type]}>"
+        e.lines.append(f"  store {kind} {x}, ptr {e.at(here, at)}, align {SIZES[v.type]}")
+
+
+def _get(body, tape, base, index):
+    """The state at base + index * bytes."""
+    e, out = body.e, []
+    here = e.at(base, e.i64("mul", index, tape.bytes))
+    for v, u, at in _offsets(body, tape):
+        kind = f"<{e.lanes} x {'i8' if v.type == 'b1' else REGISTER[v.type]}>"
+        x = e.emit(f"load {kind}, ptr {e.at(here, at)}, align {SIZES[v.type]}")
+        out.append(e.emit(f"icmp ne {kind} {x}, zeroinitializer") if v.type == "b1" else x)
+    return out
+
+
+@region("unfold")
+def _unfold(body, op: Op):
+    """Visit the states of a fold backwards; a segment that is not on the tape is run again."""
+    e, tape = body.e, body.tapes[op.params["tape"]]
+    cts = [body.env[a] for a in op.args[1:]]
+    forward = tape.op.regions[0]
+
+    def segment(j, ct):
+        k = e.i64("sub", e.i64("sub", tape.segments, "1"), j)
+        start = e.i64("mul", k, tape.segment)
+        count = e.smin(e.i64("sub", tape.count, start), tape.segment)
+        again = e.emit(f"select i1 {e.emit(f'icmp eq i64 {j}, 0')}, i64 0, i64 {count}")
+        state = _get(body, tape, tape.checkpoints, k)
+
+        def record(i, now):
+            _put(body, tape, tape.states, i, now)
+            at = e.i64("add", start, i)
+            return flat(body.region(forward, [turn_number(body, at), *split(now, body.unroll)]))
+        e.loop(again, record, [(t, x) for (t, _), x in zip(carried(body, tape.op.outs, split(state, body.unroll)), state)])
+
+        def back(i, now):
+            t = e.i64("sub", e.i64("sub", count, "1"), i)
+            values = split(_get(body, tape, tape.states, t), body.unroll)
+            at = e.i64("add", start, t)
+            return flat(body.region(op.regions[0], [turn_number(body, at), *values, *split(now, body.unroll)]))
+        return e.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])
+    types = carried(body, op.outs, cts)
+    out = e.loop(tape.segments, segment, types)
+    e.lines.append(f"  call void @free(ptr {tape.raw})")
+    for v, handles in zip(op.outs, split(out, body.unroll)):
+        body.set(v, handles)
+
+
+@region("loop")
+def _loop(body, op: Op):
+    """Turns while some lane goes on; lanes that are done keep their values."""
+    e, (test, turn) = body.e, op.regions
+    inits = [body.env[a] for a in op.args]
+    live = body.region(test, inits)[0]
+    top, head, run, done = e.block, e.label("head"), e.label("turn"), e.label("done")
+    e.jump(head)
+    e.start(head)
+    types = carried(body, op.outs, inits) + [(e.type("b1"), x) for x in live]
+    names = [e.name() for _ in types]
+    mark = len(e.lines)
+    masks = names[-body.unroll:]
+    e.branch(e.any_lane(masks), run, done)
+    e.start(run)
+    old = split(names[:-body.unroll], body.unroll)
+    new = [[e.choose(v.type, m, a, b) for m, a, b in zip(masks, xs, ys)]
+           for v, xs, ys in zip(op.outs, body.region(turn, old), old)]
+    still = [e.two("and", "b1", m, x) for m, x in zip(masks, body.region(test, new)[0])]
+    end = e.block
+    e.jump(head)
+    e.lines[mark:mark] = [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
+                          for n, (t, start), x in zip(names, types, [*flat(new), *still])]
+    e.start(done)
+    for v, handles in zip(op.outs, old):
+        body.set(v, handles)
+
+
+@region("cond")
+def _cond(body, op: Op):
+    """A branch runs when some lane takes it."""
+    e, masks = body.e, body.env[op.args[0]]
+    one = e.const(1, "b1")
+    sides = [masks, [e.two("xor", "b1", m, one) for m in masks]]
+    chosen = []
+    for inner, wanted in zip(op.regions, sides):
+        top, run, join = e.block, e.label("side"), e.label("join")
+        e.branch(e.any_lane(wanted), run, join)
+        e.start(run)
+        values = flat(body.region(inner, []))
+        end = e.block
+        e.jump(join)
+        e.start(join)
+        types = [e.type(v.type) for v in op.outs for _ in range(body.unroll)]
+        chosen.append(split([e.emit(f"phi {t} [ {x}, %{end} ], [ poison, %{top} ]")
+                             for t, x in zip(types, values)], body.unroll))
+    for v, xs, ys in zip(op.outs, *chosen):
+        body.set(v, [e.choose(v.type, m, x, y) for m, x, y in zip(masks, xs, ys)])

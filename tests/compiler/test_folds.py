@@ -1,0 +1,68 @@
+"""Folds, their gradients, loops and branches inside kernels have the words of the reference."""
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.core.jaxpr import evaluate_arrays
+
+
+def compiled(f, *args):
+    """The plan of f for these arguments, after comparing its words with the reference."""
+    values = [tl.tensor(a) for a in args]
+    program = tl.make_jaxpr(f)(*values)
+    arrays = [*[c.data for c in program.consts], *[v.data for v in values]]
+    plan = Plan(program.jaxpr)
+    for got, want in zip(plan.run(*arrays), evaluate_arrays(program.jaxpr, arrays), strict=True):
+        assert tl.same_bits(got, want)
+    return plan
+
+
+def step(v):
+    return v * v * 0.25 + 0.5
+
+
+def total(x, n):
+    return tl.sum(tl.iterate(step, n, x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 100, 1500])
+@pytest.mark.parametrize("size", [0, 1, 13, 300])
+def test_fold_with_its_gradient_is_one_kernel(dtype, n, size):
+    x = np.linspace(-1, 1, size).astype(dtype)
+    compiled(lambda x, n: tl.iterate(step, n, x), x, n)
+    assert len(compiled(tl.value_and_grad(total), x, n).kernels) == 1
+
+
+def test_fold_with_two_carries_constants_and_its_index():
+    def turn(carry):
+        a, b = carry
+        return a * 0.5 + b, tl.where(a > b, a, b * w)
+    w = tl.tensor(np.linspace(0.1, 2, 33))
+    compiled(lambda x, n: tl.iterate(turn, n, (x, x * 2.0)), np.linspace(-3, 3, 33), 9)
+
+
+def test_second_derivative_of_a_fold():
+    x = np.linspace(-1, 1, 21)
+    compiled(lambda x, n: tl.grad(lambda y: tl.sum(tl.grad(total)(y, n)))(x), x, 5)
+
+
+def test_a_text_has_no_numbers_and_no_trip_count():
+    first = compiled(lambda x, n: tl.iterate(lambda v: v * 0.25, n, x), np.ones(5), 3)
+    other = compiled(lambda x, n: tl.iterate(lambda v: v * 0.75, n, x), np.ones(9), 30)
+    assert first.kernels[0][1] is other.kernels[0][1]
+
+
+def test_negative_trip_count_is_refused():
+    with pytest.raises(tl.errors.ArgumentError, match="-2 times"):
+        tl.run(lambda x, n: tl.iterate(step, n, x))(tl.tensor([1.0]), -2)
+
+
+def test_scalar_loop_and_branch():
+    def f(x):
+        y = tl.while_loop(lambda v: v < 100, lambda v: v * 3.0 + 1.0, x)
+        return tl.cond(y > 150, lambda v: tl.exp(tl.sin(v)), lambda v: v * 2, y)
+    for x in (1.0, 5.0, 200.0):
+        plan = compiled(f, np.float64(x))
+        assert len(plan.kernels) == 1
