@@ -1,7 +1,7 @@
 """What a loop carries: its structure, and the dtypes at which its body reproduces it."""
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from tlgrad.control.staging import result_leaves
 from tlgrad.core import tree
@@ -14,7 +14,7 @@ from tlgrad.transforms.stage import stage
 
 
 class Carry(NamedTuple):
-    """Values a loop starts with, strong, and the structure they have."""
+    """Values a loop starts with, and the structure they have."""
     values: list[Value]
     treedef: tree.TreeDef
 
@@ -41,8 +41,7 @@ def settle(start: Carry, step: Callable, f: Callable, name: str, more: Sequence[
     it; anything else must come out as it went in.  Gives (carry, jaxpr, captured values); the
     jaxpr takes captured values, the carry, `more`.
     """
-    avals, weak = [a.strong() for a in start.avals], [a.weak for a in start.avals]
-    n = len(avals)
+    avals, n = start.avals, len(start.values)
     for _ in range(8):
         found: list[Aval] = []
 
@@ -50,13 +49,13 @@ def settle(start: Carry, step: Callable, f: Callable, name: str, more: Sequence[
             out, others = step(values[:n], values[n:])
             leaves = _same_structure(out, start.treedef, f, name)
             found[:] = [y.aval for y in leaves]
-            leaves = [as_dtype_value(y, a.dtype) if y.aval.shape == a.shape else y for y, a in zip(leaves, avals)]
+            leaves = [_fitted(y, a) for y, a in zip(leaves, avals)]
             return [*leaves, *others]
         jaxpr, captured = stage(flat, [*avals, *more])
-        settled = [_join(a, w, b) for a, w, b in zip(avals, weak, found)]
+        settled = [_join(a, b) for a, b in zip(avals, found)]
         _check(avals, settled, found, start.treedef, f, name)
         if settled == avals:
-            values = [as_dtype_value(x, a.dtype) for x, a in zip(start.values, avals)]
+            values = [as_dtype_value(x, a.dtype, a.weak) for x, a in zip(start.values, avals)]
             return Carry(values, start.treedef), jaxpr, captured
         avals = settled
     raise CarryError(f"{name}: the dtypes of the carry do not settle in {describe_callable(f)}")
@@ -70,16 +69,23 @@ def _same_structure(out, treedef, f, name):
     return leaves
 
 
-def _join(a: Aval, weak: bool, out: Aval) -> Aval | None:
+def _fitted(y: Value, aval: Aval) -> Value:
+    return as_dtype_value(y, aval.dtype, aval.weak) if y.aval.shape == aval.shape else y
+
+
+def restored(carry: Carry, outs: Sequence[Value]) -> Any:
+    """The state after the loop; what began weak and stayed so is weak again."""
+    return tree.unflatten(carry.treedef, list(map(_fitted, outs, carry.avals)))
+
+
+def _join(a: Aval, out: Aval) -> Aval | None:
     """The aval for the next try; None where the body cannot reproduce `a`."""
     if out.shape != a.shape:
         return None
-    if out.dtype is a.dtype:
-        return a
-    if weak:
-        dtype, _ = common_dtype([_Typed(make_aval(a.shape, a.dtype, True)), _Typed(out)])
-        return a.with_dtype(dtype)
-    if out.weak and out.dtype.kind == a.dtype.kind:
+    if a.weak:
+        dtype, weak = common_dtype([_Typed(a), _Typed(out)])
+        return make_aval(a.shape, dtype, weak)
+    if out.dtype is a.dtype or out.weak and out.dtype.kind == a.dtype.kind:
         return a
     return None
 

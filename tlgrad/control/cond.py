@@ -30,7 +30,7 @@ from tlgrad.ops.promote import as_dtype_value, common_dtype
 from tlgrad.transforms.jvp import Dual, jvp_jaxpr
 from tlgrad.transforms.partial_eval import partial_eval_jaxpr
 from tlgrad.transforms.stage import stage_closed
-from tlgrad.transforms.transpose import transpose_jaxpr
+from tlgrad.transforms.transpose import onto_jaxpr, transpose_jaxpr
 
 
 # ---- rules ----
@@ -151,11 +151,13 @@ def _rest_branch(part, need, places, slots, out_unknown):
     return stage_closed(f, [*slots, *unknown_avals], "partial evaluation of cond")
 
 
-def _transpose(cts, index, *operands, branches):
+def _transpose(cts, index, *operands, onto, branches):
     linear = tuple(type(x) is Linear for x in operands)
-    turned = tuple(transpose_jaxpr(b, linear) for b in branches)
+    flags = [x is not None for x in onto[1:]]
+    turned = tuple(transpose_jaxpr(onto_jaxpr(b, flags), linear) for b in branches)
     known = [x for x in operands if type(x) is not Linear]
-    found = iter(cond_p.bind(index, *known, *map(instantiate, cts), branches=turned))
+    before = [x for x in onto[1:] if x is not None]
+    found = iter(cond_p.bind(index, *known, *before, *map(instantiate, cts), branches=turned))
     return [None, *[next(found) if lin else None for lin in linear]]
 
 
@@ -165,7 +167,7 @@ def _batch(args, axes, size, *, branches):
 
 cond_p = documented(
     Primitive("cond", impl=_impl, abstract=_abstract, jvp=_jvp, partial_eval=_partial_eval,
-              transpose=_transpose, batch=_batch, multiple=True, lower=("control", "cond")),
+              transpose=_transpose, batch=_batch, multiple=True, onto=True, lower=("control", "cond")),
     "The results of `branches[index]`; the other branches are not evaluated.", "index *operands")
 
 

@@ -21,7 +21,7 @@ from tlgrad.transforms.batch import batch_jaxpr
 from tlgrad.transforms.jvp import jvp_jaxpr
 from tlgrad.transforms.partial_eval import partial_eval_jaxpr
 from tlgrad.transforms.stage import stage_closed
-from tlgrad.transforms.transpose import transpose_jaxpr
+from tlgrad.transforms.transpose import onto_jaxpr, transpose_jaxpr
 
 
 def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callable) -> Primitive:
@@ -41,10 +41,13 @@ def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callabl
         it = iter(dots)
         return values, [next(it) if z else Zero(y.aval) for y, z in zip(values, out_nonzero)]
 
-    def transpose(cts, *args, jaxpr, **params):
+    def transpose(cts, *args, onto, jaxpr, **params):
         linear = [type(x) is Linear for x in args]
-        turned = turned_in_order(jaxpr, linear, params.get("order"))
-        found = iter(prim.bind(*pick(args, linear, False), *map(instantiate, cts), jaxpr=turned, **params))
+        before = [x for x in onto if x is not None]
+        summing = onto_jaxpr(jaxpr, [x is not None for x in onto])
+        turned = turned_in_order(summing, linear, params.get("order"))
+        known = pick(args, linear, False)
+        found = iter(prim.bind(*known, *before, *map(instantiate, cts), jaxpr=turned, **params))
         return [next(found) if lin else None for lin in linear]
 
     def batch(args, axes, size, *, jaxpr, **params):
@@ -54,7 +57,7 @@ def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callabl
         return prim.bind(*values, jaxpr=lanes, **params), [0 if m else None for m in out_mapped]
 
     prim = documented(Primitive(name, impl=impl, abstract=abstract, jvp=jvp, transpose=transpose, batch=batch,
-                                multiple=True, lower=("call", name)), doc, "*operands")
+                                multiple=True, onto=True, lower=("call", name)), doc, "*operands")
     prim.partial_eval = lambda trace, args, **params: partial_eval(prim, trace, args, **params)
     return prim
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tlgrad.control.carry import Carry, settle
+from tlgrad.control.carry import Carry, restored, settle
 from tlgrad.control.cond import concrete
 from tlgrad.control.schedule import check_memory
 from tlgrad.control.staging import flatten_values, reorder, required_positional, result_leaves
@@ -61,7 +61,7 @@ def iterate(step: Callable, n: Any, start: Any, *, memory: int | str | None = No
     body = reorder(jaxpr, [n_captured + n_carry, *range(n_captured + n_carry)])
     layout = Layout((body,), (False,), n_captured, 0, (n_carry,), None, (True,) * n_carry, memory)
     outs = sweeps_p.bind(count, *captured, *carry.values, **layout._asdict()) if n_carry else []
-    return tree.unflatten(carry.treedef, outs)
+    return restored(carry, outs)
 
 
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, *,
@@ -102,7 +102,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
                     (True,) * len(body.outs), memory)
     operands = [tensor(length), *captured, *values, *carry.values]
     outs = sweeps_p.bind(*operands, **layout._asdict()) if body.outs else []
-    return tree.unflatten(carry.treedef, outs[:n_carry]), tree.unflatten(found[0], outs[n_carry:])
+    return restored(carry, outs[:n_carry]), tree.unflatten(found[0], outs[n_carry:])
 
 
 def _entry(aval):

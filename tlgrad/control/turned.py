@@ -18,12 +18,13 @@ from tlgrad.transforms.stage import stage_closed
 from tlgrad.transforms.transpose import backward
 
 
-def transpose_tower(cts, *args, **params):
+def transpose_tower(cts, *args, onto, **params):
+    """The transposition rule of `sweeps`."""
     layout = Layout(**params)
     n, consts, xs, carries = layout.split(args)
     linear = [[type(x) is Linear for x in group] for group in (consts, xs, *carries)]
     cut = split_tower(layout, linear[0], linear[1], linear[2:])
-    return Turned(layout, cut, n, consts, xs, carries).run(cts)
+    return Turned(layout, cut, n, consts, xs, carries).run(cts, onto)
 
 
 class Turned:
@@ -43,11 +44,13 @@ class Turned:
         self.lin_carries = [[body.out_avals[k].strong() for k in range(sum(flags))]
                             for body, flags in zip(cut.unknown, cut.carries)]
 
-    def run(self, cts) -> list:
-        """Cotangents of all operands (None for the nonlinear ones)."""
+    def run(self, cts, onto) -> list:
+        """Cotangents of all operands (None for the nonlinear ones), added to those in `onto`."""
+        _, consts_before, xs_before, carries_before = self.layout.split(onto)
         ct_carry, ct_ys = self.given(cts)
         ct_xs: list = [Zero(a) for a in self.lin_xs]
-        ct_consts = [Zero(a) for a in self.lin_consts]
+        ct_consts = [Zero(a) if ct is None else ct
+                     for a, ct in zip(self.lin_consts, pick(consts_before, self.cut.consts))]
         ct_inits: list = [None] * self.m
         for k in reversed(range(self.m)):
             ct_inits[k], ct_consts, more = self.tower(k, ct_carry, ct_ys, ct_consts)
@@ -56,13 +59,20 @@ class Turned:
         for flags, found in zip([self.cut.consts, self.cut.xs, *self.cut.carries], [ct_consts, ct_xs, *ct_inits]):
             it = iter(found)
             out += [next(it) if u else None for u in flags]
-        return self.only_linear(out)
+        n_consts = 1 + len(self.consts)
+        before = [*[None] * n_consts, *xs_before, *[x for c in carries_before for x in c]]
+        return [self.total(*each) for each in zip(out, before, self.operands())]
 
-    def only_linear(self, out):
+    def operands(self):
+        """The operands as they came."""
+        return [self.n, *self.consts, *self.xs, *[x for c in self.carries for x in c]]
+
+    @staticmethod
+    def total(ct, before, operand):
         """A carry whose start is known, but becomes linear on the way, has no cotangent to give."""
-        starts = [x for c in self.carries for x in c]
-        operands = [self.n, *self.consts, *self.xs, *starts]
-        return [ct if type(x) is Linear else None for ct, x in zip(out, operands)]
+        if type(operand) is not Linear:
+            return None
+        return ct if before is None else add_tangents(before, ct)
 
     def given(self, cts):
         """Cotangents of the last sweep's linear carries and ys, results that were dropped included."""

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from tlgrad.control.carry import Carry, settle
+from tlgrad.control.carry import Carry, restored, settle
 from tlgrad.control.lanes import borrow_all, choose
 from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import check_memory
@@ -213,4 +213,4 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | str |
                                                  Staged(jaxpr, captured, carry.treedef)])
     outs = while_p.bind(*consts, *carry.values, cond=test_jaxpr, body=jaxpr, n_consts=len(consts),
                         counted=False, memory=memory)
-    return tree.unflatten(carry.treedef, outs)
+    return restored(carry, outs)

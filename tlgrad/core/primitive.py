@@ -39,6 +39,8 @@ class Linear:
 class Primitive:
     """An atomic operation.  `multiple`: gives a list of results instead of one.
 
+    `onto`: its transpose rule also takes ``onto=``, for each operand the cotangent that has arrived
+    already or None, and gives totals: sums then run in the order of the program inlined.
     `nondiff` is the sentence that says why there is no derivative; such results carry zero
     tangents when `nondiff` is the empty string (steps, comparisons, integers).
     """
@@ -46,13 +48,14 @@ class Primitive:
     def __init__(self, name: str, *, impl: Callable, abstract: Callable, jvp: Callable | None = None,
                  transpose: Callable | None = None, batch: Callable | None = None,
                  partial_eval: Callable | None = None, lower: Any = None, multiple: bool = False,
-                 nondiff: str | None = None, kind: str = "general", taylor: Callable | None = None):
+                 nondiff: str | None = None, kind: str = "general", taylor: Callable | None = None,
+                 onto: bool = False):
         if name in PRIMITIVES:
             raise ValueError(f"primitive {name} is defined twice")
         self.name, self.impl, self.abstract = name, impl, abstract
         self.jvp, self.transpose, self.batch = jvp, transpose, batch
         self.partial_eval, self.lower, self.multiple = partial_eval, lower, multiple
-        self.nondiff, self.kind, self.taylor = nondiff, kind, taylor
+        self.nondiff, self.kind, self.taylor, self.onto = nondiff, kind, taylor, onto
         self._avals: dict = {}
         PRIMITIVES[name] = self
 

@@ -92,7 +92,8 @@ class BackwardPass:
                                        f"differentiated in reverse ({prim.nondiff or eqn.source})")
         if prim.multiple:
             given = [Zero(v.aval) if ct is None else ct.value for v, ct in zip(eqn.outs, cts)]
-            self.deliver(eqn, prim.transpose(given, *args, **eqn.params), None)
+            onto = {"onto": list(map(self.take, eqn.ins))} if prim.onto else {}
+            self.deliver(eqn, prim.transpose(given, *args, **onto, **eqn.params), None)
             return
         (ct,) = cts
         cts_in = prim.transpose(ct.value, *args, **eqn.params)
@@ -108,6 +109,11 @@ class BackwardPass:
             self.deliver(eqn, cts_in, masks)
         else:
             self.deliver(eqn, cts_in, None)
+
+    def take(self, atom):
+        """What has arrived for a linear variable, taken out; None when nothing has."""
+        found = self.cts.pop(atom, None) if type(atom) is Var else None
+        return None if found is None else found.value
 
     def deliver(self, eqn, cts_in, masks):
         if not isinstance(masks, list):
@@ -147,6 +153,18 @@ def backward(jaxpr: Jaxpr, args: Sequence, cts: Sequence) -> list:
     cts:  a value or `Zero` for each result.
     """
     return BackwardPass(jaxpr, args).run(cts)
+
+
+def onto_jaxpr(jaxpr: Jaxpr, flags: Sequence[bool]) -> Jaxpr:
+    """`jaxpr` with the flagged inputs as first results: its transpose adds up onto their cotangents."""
+    flags = tuple(flags)
+    if not any(flags):
+        return jaxpr
+    key = ("onto", flags)
+    if key not in jaxpr.memo:
+        first = [v for v, flag in zip(jaxpr.in_binders, flags, strict=True) if flag]
+        jaxpr.memo[key] = Jaxpr(jaxpr.in_binders, jaxpr.eqns, [*first, *jaxpr.outs])
+    return jaxpr.memo[key]
 
 
 def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool]) -> Jaxpr:
