@@ -96,7 +96,8 @@ def _branch(size):
     return size
 
 
-@pytest.mark.parametrize("f", [_first_of, _smaller, _chained, _asserted, _branch], ids=lambda f: f"C026{f.__name__}")
+@pytest.mark.parametrize("f", [_first_of, _smaller, _chained, _asserted, _branch],
+                         ids=lambda f: f"C026{f.__name__}")
 def test_message_for_a_python_condition(f):
     with pytest.raises(errors.ConcretizationError) as caught:
         tl.run(f)(1.5)
@@ -266,7 +267,8 @@ def test_c037_shapes():
     assert float(value) == 8.0 and [g.tolist() for g in grads] == [[2.0, 2.0], [4.0]]
 
 
-@pytest.mark.parametrize("shapes", [((3, 1), (4,)), ((), (2, 3)), ((1,), (5, 1)), ((0,), (1,)), ((2, 3), (2, 3))], ids=str)
+@pytest.mark.parametrize("shapes", [((3, 1), (4,)), ((), (2, 3)), ((1,), (5, 1)), ((0,), (1,)), ((2, 3), (2, 3))],
+                         ids=str)
 def test_c037_broadcasting(shapes):
     x, y = (tl.tensor(np.ones(s)) for s in shapes)
     for f in (tl.add, tl.multiply, tl.maximum, tl.divide, tl.hypot):

@@ -57,7 +57,7 @@ def _abstract(*avals, cond, body, n_consts, counted, memory):
     carry = [a.strong() for a in avals[n_consts:]]
     if [a.strong() for a in body.out_avals] != carry:
         raise ShapeError(f"while: the carry {carry} becomes {body.out_avals}")
-    if cond.out_avals != [make_aval((), dtypes.bool_)]:
+    if [a.strong() for a in cond.out_avals] != [make_aval((), dtypes.bool_)]:
         raise ShapeError(f"while: the condition gives {cond.out_avals}")
     return [*carry, _COUNT] if counted else carry
 
