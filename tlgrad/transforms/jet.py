@@ -21,7 +21,7 @@ from tlgrad.errors import DifferentiationError
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops.contract import dot_general
 from tlgrad.ops.define import add, add_tangents, instantiate, mul
-from tlgrad.ops.elementary import logistic
+from tlgrad.ops.elementary import hypot, logistic
 from tlgrad.ops.logic import select
 
 
@@ -187,11 +187,32 @@ def _logistic(columns, params, order):
     return s
 
 
+def _hypot(columns, params, order):
+    """r r' = x x' + y y':  k r_0 r_k = sum_j j (x_j x_(k-j) + y_j y_(k-j)) - sum_(0<j<k) j r_j r_(k-j)."""
+    x, y = columns
+    r = [hypot(x[0], y[0])]
+    for k in range(1, order + 1):
+        total = add_tangents(_weighted(x, x, k, k), _weighted(y, y, k, k))
+        inner = _weighted(r, r, k, k - 1)
+        total = total if type(inner) is Zero else add_tangents(total, ar.neg(inner))
+        r.append(total if type(total) is Zero else ar.div(total, mul(float(k), r[0])))
+    return r
+
+
+def _weighted(a, b, k, last):
+    """The sum over j = 1 .. last of j a_j b_(k-j)."""
+    total = Zero(a[0].aval)
+    for j in range(1, last + 1):
+        if type(a[j]) is not Zero and type(b[k - j]) is not Zero:
+            total = add_tangents(total, mul(mul(float(j), a[j]), b[k - j]))
+    return total
+
+
 #: linear in every float operand together
 _LINEAR = {"gather", "dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "reduce_sum", "complex"}
 _RULES: dict[str, Callable] = {
-    "fma": _fma, "abs": _abs, "logistic": _logistic, "mul": _mul, "div": _div, "add": _add,
-    "sub": _sub, "select": _select, "dot_general": _dot}
+    "fma": _fma, "abs": _abs, "hypot": _hypot, "logistic": _logistic, "mul": _mul, "div": _div,
+    "add": _add, "sub": _sub, "select": _select, "dot_general": _dot}
 
 
 def _from_partials(prim, columns, params, order):
