@@ -48,7 +48,8 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
                           where, zeros, zeros_like)
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic
-from tlgrad.patterns import einsum, expand, pack, parse_shape, rearrange, reduce, unpack
+from tlgrad.patterns import (einsum, expand, explain, pack, parse_shape, rearrange, reduce,
+                             unpack)
 from tlgrad.softfloat.array import environment as float_environment
 from tlgrad.softfloat.format import (Binary, binary16, binary32, binary64, binary128, binary256,
                                      float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4,

@@ -47,19 +47,20 @@ _plans: dict[tuple, EinsumPlan] = {}
 
 def plan_einsum(pattern: str, shapes: tuple[tuple[int, ...], ...], free: bool, given: dict) -> EinsumPlan:
     """The plan, remembered per pattern, shapes and lengths."""
+    given = checked_sizes(given)
     key = (pattern, shapes, free, *given.items()) if given else (pattern, shapes, free)
     try:
         return _plans[key]
     except (KeyError, TypeError):
-        plan = _new_plan(pattern, shapes, free, checked_sizes(given))
+        plan = _new_plan(pattern, shapes, free, given)
         if len(_plans) > 4096:
             _plans.clear()
-        return _plans.setdefault((pattern, shapes, free, *given.items()), plan)
+        return _plans.setdefault(key, plan)
 
 
 def _new_plan(pattern, shapes, free, given) -> EinsumPlan:
     syntax = read_einsum(pattern, tuple(map(len, shapes)))
-    terms, out_names = _expanded(pattern, syntax, shapes)
+    terms, out_names = expanded_terms(pattern, syntax, shapes)
     sizes = _sizes(pattern, terms, shapes, given)
     names = tuple(dict.fromkeys(name for term in terms for name in term))
     number = {name: k for k, name in enumerate(names)}
@@ -72,20 +73,13 @@ def _new_plan(pattern, shapes, free, given) -> EinsumPlan:
     elif free and len(operands) > 2:
         steps = _path(operands, out, [sizes[n] for n in names])
     else:
-        steps = (_step(range(len(operands)), [o.labels for o in operands], out, operands, names, sizes),)
+        steps = (Step(tuple(range(len(operands))), tuple(o.labels for o in operands), out, summed),)
     return EinsumPlan(operands, steps, shape, names, sizes, out, summed)
-
-
-def _step(positions, labels, out, operands, names, sizes) -> Step:
-    """All operands at once.  An index that no operand still has (length 1 everywhere) cannot occur:
-    a length 1 is dropped only where another operand is longer."""
-    summed = tuple(k for k in range(len(names)) if k not in out and any(k in term for term in labels))
-    return Step(tuple(positions), tuple(labels), out, summed)
 
 
 # ---- names and lengths ----
 
-def _expanded(pattern, syntax: Einsum, shapes):
+def expanded_terms(pattern, syntax: Einsum, shapes):
     """Terms and result with the ellipsis as names, right-aligned: ...1 is its last axis."""
     if len(syntax.terms) != len(shapes):
         raise Fault(f"the pattern has {_count(len(syntax.terms), 'operand')}, the call {len(shapes)}",
@@ -176,6 +170,8 @@ def _words(text, name):
 
 
 def _operand(term, shape, sizes, number) -> Operand:
+    if len(set(term)) == len(term) and tuple([sizes[a] for a in term]) == shape:
+        return Operand((), None, tuple([number[a] for a in term]))
     names = list(dict.fromkeys(term))
     diagonals = tuple(tuple(i for i, b in enumerate(term) if b == a) for a in names if term.count(a) > 1) \
         if len(names) < len(term) else ()

@@ -17,7 +17,7 @@ def parse_packing(pattern: str) -> tuple[int, int]:
     """The numbers of axes before and after the one ``*``."""
     names: list = []
     for m in tokens(pattern):
-        name = "*" if m.group() == "*" else atom(m) if m.lastindex == 1 else None
+        name = "*" if m.group() == "*" else atom(m, m.group()) if m.lastindex == 1 else None
         if name is None or type(name) is int:
             raise Fault(f"{m.group()!r} at column {m.start() + 1}: a packing pattern is names around one '*'",
                         m.span())

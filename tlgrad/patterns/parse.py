@@ -41,19 +41,15 @@ class Einsum(NamedTuple):
 
 
 def tokens(pattern) -> list[re.Match]:
-    """The tokens; Fault names an unknown character and its column."""
+    """The tokens; Fault where an ellipsis touches a word."""
     if not isinstance(pattern, str):
         raise Fault(f"the pattern must be text, got {type(pattern).__name__}: {pattern!r:.40}")
     found = list(_TOKEN.finditer(pattern))
-    end, before = -1, 0
-    for m in found:
-        kind = m.lastindex
-        if kind == _OTHER:
-            _unknown_character(pattern, m)
-        if m.start() == end and (before, kind) in _TOUCHING:
-            raise Fault(f"the ellipsis touches its neighbour at column {m.start() + 1}; put a blank "
-                        "between them", m.span(), quoted(_spaced(pattern)))
-        end, before = m.end(), kind
+    if "..." in pattern or "…" in pattern:
+        for before, m in zip(found, found[1:]):
+            if m.start() == before.end() and (before.lastindex, m.lastindex) in _TOUCHING:
+                raise Fault(f"the ellipsis touches its neighbour at column {m.start() + 1}; put a blank "
+                            "between them", m.span(), quoted(_spaced(pattern)))
     return found
 
 
@@ -61,11 +57,15 @@ def _spaced(pattern):
     return re.sub(r"\s*(\.\.\.|…)\s*", r" \1 ", pattern)
 
 
-def _unknown_character(pattern, m):
+def unexpected(m: re.Match) -> Fault:
+    """What to say of a token that has no meaning where it stands."""
     char = m.group()
+    if m.lastindex == _MARK:
+        return Fault(f"{char!r} at column {m.start() + 1} has no meaning here; it belongs to "
+                     f"{'einsum' if char == ',' else 'pack and unpack'}", m.span())
     hints = {"-": "->", "=": "->", ">": "->", ".": "...", "[": "(", "]": ")", "{": "(", "}": ")", ";": ","}
     hint = f"; did you mean {hints[char]!r}?" if char in hints else ""
-    raise Fault(f"{char!r} at column {m.start() + 1} means nothing in a pattern{hint}", m.span())
+    return Fault(f"{char!r} at column {m.start() + 1} means nothing in a pattern{hint}", m.span())
 
 
 _REASONS = {
@@ -74,9 +74,8 @@ _REASONS = {
     "-": "a name is a Python identifier"}
 
 
-def atom(m: re.Match, lone_underscore=False):
+def atom(m: re.Match, word: str, lone_underscore=False):
     """A word as a name, or a number as the length of an axis without a name."""
-    word = m.group()
     if word.isidentifier() and word[0] != "_" and word[-1] != "_":
         return word
     if word.isdecimal():
@@ -115,9 +114,10 @@ def parse_transform(pattern: str, repeats: bool = False) -> Transform:
 
 def the_arrow(pattern, found) -> int:
     """The position of the one arrow among the tokens."""
-    arrows = [k for k, m in enumerate(found) if m.lastindex == _ARROW]
-    if len(arrows) == 1:
-        return arrows[0]
+    kinds = [m.lastindex for m in found]
+    if kinds.count(_ARROW) == 1:
+        return kinds.index(_ARROW)
+    arrows = [k for k, kind in enumerate(kinds) if kind == _ARROW]
     if arrows:
         second = found[arrows[1]]
         raise Fault(f"two arrows: a second '->' at column {second.start() + 1}; a pattern has one",
@@ -137,13 +137,12 @@ def parse_side(found, repeats=False, lone_underscore=False) -> tuple[tuple, tupl
     for m in found:
         kind, text = m.lastindex, m.group()
         if kind == _WORD:
-            name = atom(m, lone_underscore)
-            if type(name) is int:
-                if name == 1:
-                    if group is None:
-                        entries.append(())
-                    continue
-            elif name in names and not repeats and name != "_":
+            name = atom(m, text, lone_underscore)
+            if name == 1:
+                if group is None:
+                    entries.append(())
+                continue
+            if name in names and not repeats and type(name) is str and name != "_":
                 _twice(m, name)
         elif kind == _ELLIPSIS:
             name = ELLIPSIS
@@ -161,8 +160,7 @@ def parse_side(found, repeats=False, lone_underscore=False) -> tuple[tuple, tupl
             group = None
             continue
         else:
-            raise Fault(f"{text!r} at column {m.start() + 1} has no meaning here; it belongs to "
-                        f"{'einsum' if text == ',' else 'pack and unpack'}", m.span())
+            raise unexpected(m)
         names.append(name)
         if group is None:
             entries.append(name if name is ELLIPSIS else (name,))
@@ -212,7 +210,7 @@ def parse_einsum(pattern: str) -> Einsum:
     arrow = the_arrow(pattern, found)
     terms, start = [], 0
     for k in range(arrow + 1):
-        if k == arrow or found[k].group() == ",":
+        if k == arrow or found[k].lastindex == _MARK and found[k].group() == ",":
             terms.append(_term(found[start:k], True))
             start = k + 1
     out = _term(found[arrow + 1:], False)
@@ -226,7 +224,7 @@ def parse_einsum(pattern: str) -> Einsum:
 
 
 def _term(found, repeats):
-    entries, names = parse_side(found, repeats, lone_underscore=True)
+    entries, names = parse_side(found, repeats, True)
     for entry in entries:
         if entry is not ELLIPSIS and (len(entry) != 1 or type(entry[0]) is int or entry[0] is ELLIPSIS):
             m = _start_of(found, entry)

@@ -30,18 +30,24 @@ _plans: dict[tuple, Plan] = {}
 
 def plan_transform(kind: str, pattern: str, shape: tuple[int, ...], sizes: dict) -> Plan:
     """The plan of ``kind`` (rearrange, expand, reduce), remembered per pattern, shape and lengths."""
+    sizes = checked_sizes(sizes)
     key = (kind, pattern, shape, *sizes.items()) if sizes else (kind, pattern, shape)
     try:
         return _plans[key]
     except (KeyError, TypeError):
-        plan = _new_plan(kind, pattern, shape, checked_sizes(sizes))
+        plan = _new_plan(kind, pattern, shape, sizes)
         if len(_plans) > 4096:
             _plans.clear()
-        return _plans.setdefault((kind, pattern, shape, *sizes.items()), plan)
+        return _plans.setdefault(key, plan)
 
 
 def checked_sizes(sizes: dict) -> dict[str, int]:
     """Supplied lengths as Python integers; Fault for anything else."""
+    for n in sizes.values():
+        if type(n) is not int or n < 0:
+            break
+    else:
+        return sizes
     out = {}
     for name, n in sizes.items():
         try:
