@@ -77,6 +77,8 @@ def _add(a, b):
 def left_to_right(terms: np.ndarray, init=None) -> np.ndarray:
     """((init + t0) + t1) + ... along axis 0."""
     acc = np.zeros(terms.shape[1:], terms.dtype) if init is None else init
+    if not acc.size:
+        return np.asarray(acc)
     if terms.dtype.fields is None and terms.shape[0] > 64 and acc.size <= 16384:
         with np.errstate(all="ignore"):
             return _accumulate(terms, acc)

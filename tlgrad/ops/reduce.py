@@ -38,7 +38,7 @@ def _reduction(name, impl, doc, *, kinds, jvp=None, result=None, combine=None, n
 
 def _fold(combine, terms):
     acc = terms[0]
-    for term in terms[1:]:
+    for term in terms[1:] if acc.size else ():
         acc = combine(acc, term)
     return np.asarray(acc)
 

@@ -7,10 +7,11 @@ from tlgrad.errors import ArgumentError
 from tlgrad.ops.contract_many import contract_labels
 from tlgrad.ops.layout import reshape, zeros
 from tlgrad.ops.orders import check_order
+from tlgrad.ops.promote import common_dtype
 from tlgrad.patterns.einsum_plan import EinsumPlan, plan_einsum
 from tlgrad.patterns.messages import Fault, pattern_error
 from tlgrad.patterns.transform import diagonals
-from tlgrad.patterns.values import cast, in_common_dtype, operand, widened
+from tlgrad.patterns.values import accumulator, cast, operand, result_dtype
 
 
 def einsum(*args, order: str | None = None, **sizes: int) -> Value:
@@ -60,14 +61,13 @@ def _split_arguments(args):
 
 def run_plan(plan: EinsumPlan, values, order: str) -> Value:
     """The contraction of a plan."""
-    values = in_common_dtype(values)
+    dtype, _ = common_dtype(values)
+    wider, result = accumulator(dtype), result_dtype(dtype)
     if not plan.steps:
-        _, result = widened(values[0])
         return zeros(make_aval(plan.shape, result))
     wide = []
     for x, spec in zip(values, plan.operands, strict=True):
-        x, result = widened(x)
-        x = diagonals(x, spec.diagonals)
+        x = diagonals(cast(cast(x, dtype), wider), spec.diagonals)
         wide.append(x if spec.squeezed is None else reshape.bind(x, shape=spec.squeezed))
     for step in plan.steps:
         taken = [wide[k] for k in step.positions]

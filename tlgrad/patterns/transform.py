@@ -13,7 +13,7 @@ from tlgrad.ops.reduce import reduce_all, reduce_any, reduce_max, reduce_min, re
 from tlgrad.ops.shape import slice_axis
 from tlgrad.patterns.messages import Fault, pattern_error
 from tlgrad.patterns.plan import Plan, plan_transform
-from tlgrad.patterns.values import cast, operand, widened
+from tlgrad.patterns.values import accumulator, cast, operand, result_dtype
 
 
 def rearrange(x, pattern: str, **sizes: int) -> Value:
@@ -139,20 +139,24 @@ def diagonal(x, group: tuple[int, ...]):
 # ---- reductions ----
 
 def _sum(x, axes, terms, order):
-    x, result = widened(x)
-    return cast(reduce_sum.bind(x, axes=axes, order=order), result) if axes else cast(x, result)
+    total = cast(x, accumulator(x.dtype))
+    if axes:
+        total = reduce_sum.bind(total, axes=axes, order=order)
+    return cast(total, result_dtype(x.dtype))
 
 
 def _prod(x, axes, terms, order):
-    x, result = widened(x)
-    return cast(reduce_prod.bind(x, axes=axes), result) if axes else cast(x, result)
+    total = cast(x, accumulator(x.dtype))
+    if axes:
+        total = reduce_prod.bind(total, axes=axes)
+    return cast(total, result_dtype(x.dtype))
 
 
 def _mean(x, axes, terms, order):
     if x.dtype.kind in "biu":
         x = cast(x, dtypes.float64)
-    x, result = widened(x)
-    return cast(div(reduce_sum.bind(x, axes=axes, order=order), float(terms)), result)
+    total = reduce_sum.bind(cast(x, accumulator(x.dtype)), axes=axes, order=order)
+    return cast(div(total, float(terms)), x.dtype)
 
 
 def _extreme(prim):

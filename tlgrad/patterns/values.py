@@ -5,7 +5,6 @@ from tlgrad.core import dtypes
 from tlgrad.core.dtypes import DType
 from tlgrad.core.tensor import as_value, tensor
 from tlgrad.core.trace import Value
-from tlgrad.ops.convert import convert_p
 from tlgrad.ops.promote import as_dtype_value, common_dtype
 from tlgrad.ops.layout import reshape
 from tlgrad.ops.shape import concatenate
@@ -36,7 +35,7 @@ def in_common_dtype(values) -> list[Value]:
     """Values in the dtype in which they meet, not weak."""
     values = list(values)
     dtype, _ = common_dtype(values)
-    return [as_dtype_value(v, dtype) for v in values]
+    return [cast(v, dtype) for v in values]
 
 
 def accumulator(dtype: DType) -> DType:
@@ -51,15 +50,11 @@ def accumulator(dtype: DType) -> DType:
     return dtypes.float32 if dtype.kind == "f" and dtype.bits <= 16 else dtype
 
 
-def widened(x: Value) -> tuple[Value, DType]:
-    """x in its accumulator, and the dtype of the result: integers stay wide, floats round back once."""
-    wide = accumulator(x.dtype)
-    result = x.dtype if x.dtype.kind in "fc" else wide
-    return cast(x, wide), result
+def result_dtype(dtype: DType) -> DType:
+    """The dtype of a sum or product: integers stay wide, floats round back once."""
+    return dtype if dtype.kind in "fc" else accumulator(dtype)
 
 
 def cast(x: Value, dtype: DType) -> Value:
     """x in `dtype`, not weak."""
-    if x.aval.dtype is dtype and not x.aval.weak:
-        return x
-    return convert_p.bind(x, dtype=dtype, weak=False)
+    return as_dtype_value(x, dtype)
