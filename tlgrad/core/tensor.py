@@ -162,7 +162,7 @@ def to_numpy(t: Tensor) -> np.ndarray:
 
 def bfloat16_to_float32(array: np.ndarray) -> np.ndarray:
     """Exact: a bfloat16 word is the upper half of a binary32 word."""
-    return (array["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return np.asarray(array["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def float32_to_bfloat16(array: np.ndarray) -> np.ndarray:
