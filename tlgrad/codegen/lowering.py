@@ -13,7 +13,7 @@ from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import Input, Kernel, Output, SIZES, Value, check_kernel
 from tlgrad.codegen.lanes import LaneLowering, lane_equation
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
-from tlgrad.passes.groups import Grouping, Step, rows_last, squeezed
+from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed
 from tlgrad.passes.views import View, row_major
 
 #: rows shorter than this are joined by copying operands that repeat
@@ -73,12 +73,11 @@ def _can_reduce(eqn, type) -> bool:
     order = eqn.params.get("order", "ordered")
     if type not in REDUCTIONS[eqn.prim.name] or order not in ("ordered", "fused"):
         return False
-    space = squeezed(from_axes)
-    kept = [a for k, a in enumerate(from_axes) if k not in eqn.params["axes"] and a != 1]
-    reduced = [a for k, a in enumerate(from_axes) if k in eqn.params["axes"] and a != 1]
-    if len(eqn.ins) > 1 and kept or not reduced and space or 0 in space and eqn.prim.name in ("reduce_max", "reduce_min"):
+    space, reduced = squeezed(from_axes), reduced_axes(eqn)
+    whole = len(reduced) == len(space)
+    if len(eqn.ins) > 1 and not whole or not reduced and space or 0 in space and eqn.prim.name in ("reduce_max", "reduce_min"):
         return False
-    return space == (*kept, *reduced) or space == (*reduced, *kept)
+    return whole or rows_last(space, reduced) is not None
 
 
 class GroupLowering:
