@@ -3,10 +3,20 @@
 Every function takes tensors, traced values, NumPy arrays, numbers and nested lists; promotes and
 broadcasts; differentiates, batches and runs in every transform.
 """
+from math import e, inf, nan, pi
+
+from tlgrad.numpy.arrays import check_device
+from tlgrad.numpy.info import namespace_info as __array_namespace_info__
+from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float32, float64, int8,
+                                int16, int32, int64, uint8, uint16, uint32, uint64)
+from tlgrad.core.dtypes import bool_
+from tlgrad.core.dtypes import bool_ as bool
 from tlgrad.numpy.creation import (arange, array, asarray, ascontiguousarray, asfarray, copy, empty,
     empty_like, eye, from_dlpack, full, full_like, geomspace, identity, indices, linspace, logspace,
     meshgrid, ones, ones_like, tri, tril, triu, zeros, zeros_like)
 from tlgrad.numpy.differences import (diff, ediff1d, trace)
+from tlgrad.numpy.dtypes import (astype, can_cast, finfo, iinfo, iscomplexobj, isdtype, isrealobj,
+    issubdtype, promote_types, result_type)
 from tlgrad.numpy.elementwise import (abs, absolute, acos, acosh, add, allclose, angle, arccos,
     arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around, asin, asinh, atan, atan2, atanh,
     bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
@@ -34,13 +44,18 @@ from tlgrad.numpy.selection import (argwhere, choose, compress, diag, diag_indic
     diagonal, extract, fill_diagonal, flatnonzero, nonzero, one_hot, piecewise, put_along_axis,
     ravel_multi_index, select, take, take_along_axis, tril_indices, triu_indices, unravel_index,
     where)
+from tlgrad.numpy.sets import (array_equal, array_equiv, in1d, intersect1d, isin, setdiff1d,
+    setxor1d, union1d, unique, unique_all, unique_counts, unique_inverse, unique_values)
 from tlgrad.numpy.shaping import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block,
     broadcast_arrays, broadcast_shapes, broadcast_to, column_stack, concat, concatenate, dstack,
     expand_dims, flip, fliplr, flipud, hstack, matrix_transpose, moveaxis, permute_dims, ravel,
     reshape, roll, rollaxis, rot90, row_stack, split, squeeze, stack, swapaxes, transpose, unstack,
     vstack)
 from tlgrad.numpy.words import (bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing)
-from tlgrad.numpy.arrays import check_device
+
+newaxis = None
+euler_gamma = 0.5772156649015329
+__array_api_version__ = "2024.12"
 
 #: the functions that `tlgrad` itself exports
 EVERYDAY = (
