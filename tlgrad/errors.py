@@ -3,6 +3,7 @@
 Each docstring shows the smallest failing program and what to write instead.  The
 classes also derive from the built-in exception that a NumPy user would catch.
 """
+from numpy.linalg import LinAlgError
 
 
 class TlgradError(Exception):
@@ -116,6 +117,14 @@ class PatternError(TlgradError, ValueError):
 
     Fails:  tl.rearrange(x, "row column -> column")
     Write:  tl.rearrange(x, "row column -> column row")
+    """
+
+
+class SingularMatrixError(TlgradError, LinAlgError):
+    """A matrix has no inverse or no such factor; the message names it in its stack.
+
+    Fails:  tl.linalg.solve(tl.zeros((2, 2)), tl.ones(2))
+    Write:  tl.linalg.lstsq(tl.zeros((2, 2)), tl.ones(2))[0]      # or a regularised matrix
     """
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import tlgrad.numpy as tn
+from tlgrad import fft, linalg
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
@@ -20,7 +21,7 @@ from tlgrad.errors import ConcretizationError, MutationError, UnsupportedError
 from tlgrad.ops.convert import convert
 
 #: namespaces of NumPy and where their functions live here
-_NAMESPACES = {"numpy": tn}
+_NAMESPACES = {"numpy": tn, "numpy.linalg": linalg, "numpy.fft": fft}
 
 #: NumPy functions that ask a question of an array without computing with it
 _PLAIN = {"shape", "ndim", "size", "may_share_memory", "shares_memory"}
@@ -218,6 +219,7 @@ _METHODS = {
 
 def attach() -> None:
     """Complete `Value` with the protocols and methods; called once, below."""
+    tn.linalg, tn.fft = linalg, fft
     for name, method in _METHODS.items():
         setattr(Value, name, method)
     Tensor.item = _item

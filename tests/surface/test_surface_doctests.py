@@ -9,7 +9,7 @@ import tlgrad.protocols                                                     # no
 
 MODULES = [f"tlgrad.numpy.{name}" for name in (
     "creation", "differences", "elementwise", "exponentials", "norms", "ordering", "products",
-    "reductions", "repeating", "selection", "shaping")]
+    "reductions", "repeating", "selection", "shaping", "dtypes", "sets")] + ["tlgrad.linalg", "tlgrad.fft"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,216 @@
+"""Determinants, pseudo-inverses and the exponential of matrices, with their derivatives."""
+from __future__ import annotations
+
+import numpy as np
+
+from tlgrad.core import dtypes
+from tlgrad.core.aval import Zero, make_aval
+from tlgrad.core.primitive import Linear, Primitive
+from tlgrad.core.tensor import as_value
+from tlgrad.ops import dense
+from tlgrad.ops.arithmetic import add, complex_, conj, imag, mul, neg, real, sub
+from tlgrad.ops.define import add_tangents, documented
+from tlgrad.ops.factor import lu_impl, solve, stack_batch
+from tlgrad.ops.layout import broadcast, sum_axes, zeros
+from tlgrad.ops.logic import eq, or_, select
+from tlgrad.ops.matrices import (adjoint, columns, diagonal_of, floating, hardware, matmul, places, rows, square,
+                                 swap)
+from tlgrad.ops.promote import as_dtype_value
+from tlgrad.ops.reduce import reduce_prod
+from tlgrad.ops.shape import concatenate, iota, slice_axis
+from tlgrad.ops.spectral import svd
+
+
+# ---- determinant: right derivatives at singular matrices ----
+
+def _scalar(a, dtype=None):
+    return make_aval(a.shape[:-2], dtype or a.dtype)
+
+
+def _det_impl(a):
+    if a.dtype.kind == "V":
+        return dense.det(a)
+    _, u, perm = lu_impl(a)
+    sign = np.array([dense.parity(p) for p in perm.reshape(-1, a.shape[-1])], a.dtype).reshape(a.shape[:-2])
+    with np.errstate(all="ignore"):
+        return np.multiply.reduce(np.diagonal(u, axis1=-2, axis2=-1), axis=-1) * sign
+
+
+def _det_jvp(primals, tangents):
+    """Jacobi: det' = sum of cofactor(a) a', at every a."""
+    (a,), (a_dot,) = primals, tangents
+    terms = mul(cofactor.bind(a), a_dot)
+    return det.bind(a), sum_axes(terms, (a.ndim - 2, a.ndim - 1))
+
+
+det = documented(
+    Primitive("det", impl=_det_impl, abstract=lambda a: _scalar(square(a, "det")), jvp=_det_jvp,
+              batch=stack_batch(lambda: det)),
+    "Determinant of a square a.", "a")
+
+
+def _without(s, k):
+    """Products of the entries of s (..., n) but for one (k = 1: (..., n)) or two (k = 2: (..., n, n))."""
+    n, lead = s.shape[-1], s.ndim - 1
+    shape = (*s.shape[:-1], *(n,) * k, n)
+    number = [iota.bind(shape=shape, axis=lead + a, dtype=dtypes.int64) for a in range(k + 1)]
+    left_out = eq(number[0], number[-1]) if k == 1 else or_(eq(number[0], number[2]), eq(number[1], number[2]))
+    wide = broadcast.bind(s, shape=shape, axes=(*range(lead), lead + k))
+    one = as_dtype_value(as_value(1.0), s.dtype)
+    return reduce_prod.bind(select(left_out, one, wide), axes=(lead + k,))
+
+
+def _cofactor_impl(a):
+    u, s, vh = np.linalg.svd(hardware(a, "the derivative of det"))
+    n = s.shape[-1]
+    parts = np.where(np.eye(n, dtype=bool), s.dtype.type(1), s[..., None, :]).prod(-1)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return (sign[..., None, None] * (np.conj(u) * parts[..., None, :]) @ np.conj(vh)).astype(a.dtype)
+
+
+def _cofactor_jvp(primals, tangents):
+    """In the singular basis a = u s vh, the cofactors of s + e b change by leave-two-out products."""
+    (a,), (a_dot,) = primals, tangents
+    u, s, vh = svd.bind(a)
+    b = matmul(matmul(adjoint(u), a_dot), adjoint(vh))
+    pairs = _without(s, 2)
+    pairs = complex_(pairs, 0) if b.dtype.kind == "c" else pairs
+    row, column = places(b.shape)
+    on = eq(row, column)
+    trace_part = matmul_vector(select(on, zeros(pairs.aval), pairs), diagonal_of(b))
+    inner = select(on, rows(trace_part, b.shape), neg(mul(pairs, swap(b))))
+    sign = mul(det.bind(u), det.bind(vh))
+    sign = broadcast.bind(sign, shape=a.shape, axes=tuple(range(a.ndim - 2)))
+    u, vh = (conj(v) if v.dtype.kind == "c" else v for v in (u, vh))
+    return cofactor.bind(a), mul(sign, matmul(matmul(u, inner), vh))
+
+
+def matmul_vector(m, v):
+    """Matrices (..., n, n) times vectors (..., n)."""
+    return sum_axes(mul(m, columns(v, m.shape)), (m.ndim - 1,))
+
+
+cofactor = documented(
+    Primitive("cofactor", impl=_cofactor_impl, abstract=lambda a: square(a, "cofactor").strong(),
+              jvp=_cofactor_jvp, batch=stack_batch(lambda: cofactor)),
+    "Matrix of cofactors of a, the gradient of det; defined for singular a.", "a")
+
+
+def _slogdet_impl(a):
+    with np.errstate(all="ignore"):
+        sign, size = np.linalg.slogdet(hardware(a, "slogdet"))
+    return [np.asarray(sign, a.dtype), np.asarray(size, a.real.dtype)]
+
+
+def _slogdet_jvp(primals, tangents):
+    """log|det|' = Re tr(a^-1 a'); the sign turns by its imaginary part."""
+    (a,), (a_dot,) = primals, tangents
+    sign, size = slogdet.bind(a)
+    d = diagonal_of(solve.bind(a, a_dot))
+    trace = sum_axes(d, (d.ndim - 1,))
+    if trace.dtype.kind != "c":
+        return [sign, size], [Zero(sign.aval), trace]
+    return [sign, size], [mul(sign, complex_(mul(real(trace), 0), imag(trace))), real(trace)]
+
+
+slogdet = documented(
+    Primitive("slogdet", impl=_slogdet_impl, jvp=_slogdet_jvp, multiple=True, batch=stack_batch(lambda: slogdet),
+              abstract=lambda a: [_scalar(square(a, "slogdet")), _scalar(a, dtypes.real_dtype(a.dtype))]),
+    "[sign, log|det a|]; a singular a gives [0, -inf].", "a")
+
+
+# ---- pseudo-inverse ----
+
+def _pinv_impl(a, *, rcond):
+    return np.linalg.pinv(hardware(a, "pinv"), rcond=rcond)
+
+
+def _pinv_jvp(primals, tangents, *, rcond):
+    """Golub and Pereyra (1973), where the rank is constant."""
+    (a,), (da,) = primals, tangents
+    p = pinv.bind(a, rcond=rcond)
+    dah, ph = adjoint(da), adjoint(p)
+    first = neg(matmul(matmul(p, da), p))
+    right = sub(dah, matmul(matmul(dah, a), p))
+    second = matmul(matmul(p, ph), right)
+    left = sub(dah, matmul(p, matmul(a, dah)))
+    return p, add(add(first, second), matmul(matmul(left, ph), p))
+
+
+def _pinv_abstract(a, *, rcond):
+    floating(a, "pinv")
+    return make_aval((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+
+
+pinv = documented(
+    Primitive("pinv", impl=_pinv_impl, abstract=_pinv_abstract, jvp=_pinv_jvp, batch=stack_batch(lambda: pinv)),
+    "Moore-Penrose inverse; singular values below rcond times the greatest count as 0.", "a")
+
+
+# ---- exponential ----
+
+def _expm_impl(a):
+    from scipy.linalg import expm as scipy_expm
+    return scipy_expm(hardware(a, "expm")).astype(a.dtype) if a.size else a
+
+
+expm = documented(
+    Primitive("expm", impl=_expm_impl, abstract=lambda a: square(a, "expm").strong(),
+              jvp=lambda primals, tangents: (expm.bind(*primals), frechet.bind(*primals, *tangents)),
+              batch=stack_batch(lambda: expm)),
+    "Exponential of a square a: the sum of a^k / k!.", "a")
+
+
+def _block(a, e):
+    """[[a, e], [0, a]]"""
+    n = a.ndim
+    low = concatenate.bind(zeros(a.aval.strong()), a, axis=n - 1)
+    return concatenate.bind(concatenate.bind(a, e, axis=n - 1), low, axis=n - 2)
+
+
+def _corner(m):
+    n = m.shape[-1] // 2
+    return slice_axis(slice_axis(m, m.ndim - 2, 0, n), m.ndim - 1, n, 2 * n)
+
+
+def _frechet_impl(a, e):
+    zero = np.zeros_like(a)
+    full = np.concatenate([np.concatenate([a, e], -1), np.concatenate([zero, a], -1)], -2)
+    n = a.shape[-1]
+    return _expm_impl(full)[..., :n, n:]
+
+
+def _frechet_jvp(primals, tangents):
+    """The corner of exp of a block matrix (Mathias, 1996); its derivative is one of twice the size."""
+    a, e = primals
+    a_dot, e_dot = tangents
+    out = frechet.bind(a, e)
+    out_dot = Zero(out.aval) if type(e_dot) is Zero else frechet.bind(a, e_dot)
+    if type(a_dot) is not Zero:
+        change = _block(a_dot, zeros(e.aval.strong()))
+        out_dot = add_tangents(out_dot, _corner(frechet.bind(_block(a, e), change)))
+    return out, out_dot
+
+
+frechet = documented(
+    Primitive("expm_frechet", impl=_frechet_impl, abstract=lambda a, e: square(a, "expm").strong(),
+              jvp=_frechet_jvp,
+              transpose=lambda ct, a, e: [None, frechet.bind(swap(a), ct) if type(e) is Linear else None],
+              batch=stack_batch(lambda: frechet)),
+    "Derivative of expm at a in the direction e.", "a e")
+
+
+# ---- singular vectors that are not unique ----
+
+def _full_svd_abstract(a):
+    floating(a, "svd")
+    *lead, m, n = a.shape
+    return [make_aval((*lead, m, m), a.dtype), make_aval((*lead, min(m, n)), dtypes.real_dtype(a.dtype)),
+            make_aval((*lead, n, n), a.dtype)]
+
+
+full_svd = documented(
+    Primitive("full_svd", impl=lambda a: list(np.linalg.svd(hardware(a, "svd"))), abstract=_full_svd_abstract,
+              multiple=True, batch=stack_batch(lambda: full_svd),
+              nondiff="the extra columns of a full svd are not unique; use full_matrices=False, or svdvals"),
+    "[u, s, vh] with square u and vh.", "a")
