@@ -6,7 +6,7 @@ _here = _pathlib.Path(__file__).parent
 if not (_here / "kernels").exists():
     __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
 
-from tlgrad import errors, numpy, protocols
+from tlgrad import errors, fft, linalg, numpy, protocols
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp
@@ -56,7 +56,6 @@ from tlgrad.softfloat.format import (Binary, binary16, binary32, binary64, binar
                                      float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz,
                                      float8_e8m0fnu, tf32)
 from tlgrad.softfloat.value import Float
-from tlgrad import numpy, protocols
 
 __version__ = "0.1.0"
 

@@ -20,6 +20,11 @@ class FloatInfo(NamedTuple):
     smallest_subnormal: Any
     precision: int
 
+    @property
+    def tiny(self):
+        """`smallest_normal`, under NumPy's older name."""
+        return self.smallest_normal
+
 
 def finfo(dtype) -> FloatInfo:
     """The limits of a float dtype: gap after 1, largest, least, smallest numbers, decimal digits.

@@ -1,13 +1,13 @@
 """Questions about dtypes, and conversion, under the names of the array API standard."""
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from tlgrad.core import dtypes
+from tlgrad.core import dtypes, limits
 from tlgrad.core.dtypes import DType
+from tlgrad.core.limits import FloatInfo
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, DTypeError
 from tlgrad.numpy.arrays import as_array, check_device
@@ -129,23 +129,6 @@ def isrealobj(x) -> bool:
     return not iscomplexobj(x)
 
 
-class FloatInfo(NamedTuple):
-    """Limits of a float dtype: `eps` is the step above 1, `smallest_normal` the least normal number."""
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-    smallest_subnormal: float
-    precision: int
-
-    @property
-    def tiny(self) -> float:
-        """`smallest_normal` under NumPy's name."""
-        return self.smallest_normal
-
-
 class IntegerInfo(NamedTuple):
     """Limits of an integer dtype."""
     bits: int
@@ -159,27 +142,12 @@ def _dtype_of(x):
 
 
 def finfo(type) -> FloatInfo:
-    """Limits of a float (or complex) dtype or of that of an array.
-
-    The numbers are Python floats; for formats wider than binary64 they may be 0 or infinite.
+    """Limits of a float (or complex) dtype or of that of an array: `tlgrad.finfo`.
 
     >>> finfo(tl.float32).eps
     1.1920928955078125e-07
     """
-    dtype = dtypes.real_dtype(_dtype_of(type))
-    if dtype.kind != "f":
-        raise DTypeError(f"finfo takes floats, got {dtype}; see iinfo")
-    fraction, least = dtype.format.F, dtype.format.emin
-    greatest = _scaled((2 << fraction) - 1, dtype.format.emax - fraction)
-    return FloatInfo(dtype.bits, _scaled(1, -fraction), greatest, -greatest, _scaled(1, least), dtype,
-                     _scaled(1, least - fraction), int(fraction * 0.30102999566398120))
-
-
-def _scaled(n: int, exponent: int) -> float:
-    try:
-        return float(n * Fraction(2)**exponent)
-    except OverflowError:
-        return float("inf")
+    return limits.finfo(dtypes.real_dtype(_dtype_of(type)))
 
 
 def iinfo(type) -> IntegerInfo:

@@ -25,13 +25,14 @@ from tlgrad.ops.matrices import (adjoint, first_singular, floating, lower_part, 
                                  places, singular, square, swap, upper_part)
 
 
-def stack_batch(prim_of):
-    """Batching of an operation on the last two axes: the lanes become a leading axis."""
-    def rule(args, axes, size, **params):
-        prim = prim_of()
+def library(name: str, doc: str, names: str, **rules) -> Primitive:
+    """A primitive on matrices in the last two axes that a library computes; lanes become a leading axis."""
+    def batch(args, axes, size, **params):
         out = prim.bind(*[mapped(x, k, size) for x, k in zip(args, axes)], **params)
         return out, [0] * len(out) if prim.multiple else 0
-    return rule
+
+    prim = Primitive(name, lower=("library", name), batch=batch, **rules)
+    return documented(prim, doc, names)
 
 
 # ---- triangular_solve ----
@@ -78,11 +79,10 @@ def _triangular_transpose(ct, a, b, *, lower, unit, transposed):
     return [None, triangular_solve.bind(a, ct, lower=lower, unit=unit, transposed=not transposed)]
 
 
-triangular_solve = documented(
-    Primitive("triangular_solve", impl=_triangular_impl, jvp=_triangular_jvp, transpose=_triangular_transpose,
-              abstract=lambda a, b, **_: _two_matrices(a, b, "triangular_solve"),
-              batch=stack_batch(lambda: triangular_solve)),
-    "x with a x = b (a^T x = b if transposed), a triangular; only its triangle is read.", "a b")
+triangular_solve = library(
+    "triangular_solve", "x with a x = b (a^T x = b if transposed), a triangular (half of it is read).", "a b",
+    impl=_triangular_impl, jvp=_triangular_jvp, transpose=_triangular_transpose,
+    abstract=lambda a, b, **_: _two_matrices(a, b, "triangular_solve"))
 
 
 def lower_inverse(l, x):
@@ -124,10 +124,10 @@ def _solve_jvp(primals, tangents):
     return x, solve.bind(a, right)
 
 
-solve = documented(
-    Primitive("solve", impl=_solve_impl, abstract=lambda a, b: _two_matrices(a, b, "solve"), jvp=_solve_jvp,
-              transpose=lambda ct, a, b: [None, solve.bind(swap(a), ct)], batch=stack_batch(lambda: solve)),
-    "x with a x = b.", "a b")
+solve = library(
+    "solve", "x with a x = b.", "a b",
+    impl=_solve_impl, abstract=lambda a, b: _two_matrices(a, b, "solve"), jvp=_solve_jvp,
+    transpose=lambda ct, a, b: [None, solve.bind(swap(a), ct)])
 
 
 # ---- cholesky ----
@@ -158,10 +158,10 @@ def _cholesky_jvp(primals, tangents):
     return l, matmul(l, half)
 
 
-cholesky = documented(
-    Primitive("cholesky", impl=_cholesky_impl, abstract=lambda a: square(a, "cholesky").strong(),
-              jvp=_cholesky_jvp, batch=stack_batch(lambda: cholesky)),
-    "Lower triangular l with a = l l^H, for a Hermitian positive definite a.", "a")
+cholesky = library(
+    "cholesky", "Lower triangular l with a = l l^H, for a Hermitian positive definite a.", "a",
+    impl=_cholesky_impl, abstract=lambda a: square(a, "cholesky").strong(),
+    jvp=_cholesky_jvp)
 
 
 # ---- lu ----
@@ -204,10 +204,9 @@ def permuted(x, perm):
     return take_along_axis(x, wide, x.ndim - 2)
 
 
-lu = documented(
-    Primitive("lu", impl=lu_impl, abstract=_lu_abstract, jvp=_lu_jvp, multiple=True,
-              batch=stack_batch(lambda: lu)),
-    "[l, u, perm] with a[perm] = l u: unit lower, upper triangular, partial pivoting.", "a")
+lu = library(
+    "lu", "[l, u, perm] with a[perm] = l u: unit lower, upper triangular, partial pivoting.", "a",
+    impl=lu_impl, abstract=_lu_abstract, jvp=_lu_jvp, multiple=True)
 
 
 # ---- qr ----
@@ -237,7 +236,6 @@ def _qr_jvp(primals, tangents):
     return [q, r], [add(matmul(q, sub(turn, inner)), scaled), matmul(rest, r)]
 
 
-qr = documented(
-    Primitive("qr", impl=_qr_impl, abstract=_qr_abstract, jvp=_qr_jvp, multiple=True,
-              batch=stack_batch(lambda: qr)),
-    "[q, r] with a = q r, for tall a: q has orthonormal columns, r is upper triangular.", "a")
+qr = library(
+    "qr", "[q, r] with a = q r, for tall a: q has orthonormal columns, r is upper triangular.", "a",
+    impl=_qr_impl, abstract=_qr_abstract, jvp=_qr_jvp, multiple=True)

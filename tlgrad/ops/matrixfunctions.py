@@ -5,12 +5,12 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
-from tlgrad.core.primitive import Linear, Primitive
+from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import as_value
 from tlgrad.ops import dense
 from tlgrad.ops.arithmetic import add, complex_, conj, imag, mul, neg, real, sub
-from tlgrad.ops.define import add_tangents, documented
-from tlgrad.ops.factor import lu_impl, solve, stack_batch
+from tlgrad.ops.define import add_tangents
+from tlgrad.ops.factor import library, lu_impl, solve
 from tlgrad.ops.layout import broadcast, sum_axes, zeros
 from tlgrad.ops.logic import eq, or_, select
 from tlgrad.ops.matrices import (adjoint, columns, diagonal_of, floating, hardware, matmul, places, rows, square,
@@ -43,10 +43,9 @@ def _det_jvp(primals, tangents):
     return det.bind(a), sum_axes(terms, (a.ndim - 2, a.ndim - 1))
 
 
-det = documented(
-    Primitive("det", impl=_det_impl, abstract=lambda a: _scalar(square(a, "det")), jvp=_det_jvp,
-              batch=stack_batch(lambda: det)),
-    "Determinant of a square a.", "a")
+det = library(
+    "det", "Determinant of a square a.", "a",
+    impl=_det_impl, abstract=lambda a: _scalar(square(a, "det")), jvp=_det_jvp)
 
 
 def _without(s, k):
@@ -90,10 +89,10 @@ def matmul_vector(m, v):
     return sum_axes(mul(m, columns(v, m.shape)), (m.ndim - 1,))
 
 
-cofactor = documented(
-    Primitive("cofactor", impl=_cofactor_impl, abstract=lambda a: square(a, "cofactor").strong(),
-              jvp=_cofactor_jvp, batch=stack_batch(lambda: cofactor)),
-    "Matrix of cofactors of a, the gradient of det; defined for singular a.", "a")
+cofactor = library(
+    "cofactor", "Matrix of cofactors of a, the gradient of det; defined for singular a.", "a",
+    impl=_cofactor_impl, abstract=lambda a: square(a, "cofactor").strong(),
+    jvp=_cofactor_jvp)
 
 
 def _slogdet_impl(a):
@@ -113,10 +112,10 @@ def _slogdet_jvp(primals, tangents):
     return [sign, size], [mul(sign, complex_(mul(real(trace), 0), imag(trace))), real(trace)]
 
 
-slogdet = documented(
-    Primitive("slogdet", impl=_slogdet_impl, jvp=_slogdet_jvp, multiple=True, batch=stack_batch(lambda: slogdet),
-              abstract=lambda a: [_scalar(square(a, "slogdet")), _scalar(a, dtypes.real_dtype(a.dtype))]),
-    "[sign, log|det a|]; a singular a gives [0, -inf].", "a")
+slogdet = library(
+    "slogdet", "[sign, log|det a|]; a singular a gives [0, -inf].", "a",
+    impl=_slogdet_impl, jvp=_slogdet_jvp, multiple=True,
+    abstract=lambda a: [_scalar(square(a, "slogdet")), _scalar(a, dtypes.real_dtype(a.dtype))])
 
 
 # ---- pseudo-inverse ----
@@ -142,9 +141,9 @@ def _pinv_abstract(a, *, rcond):
     return make_aval((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
 
 
-pinv = documented(
-    Primitive("pinv", impl=_pinv_impl, abstract=_pinv_abstract, jvp=_pinv_jvp, batch=stack_batch(lambda: pinv)),
-    "Moore-Penrose inverse; singular values below rcond times the greatest count as 0.", "a")
+pinv = library(
+    "pinv", "Moore-Penrose inverse; singular values below rcond times the greatest count as 0.", "a",
+    impl=_pinv_impl, abstract=_pinv_abstract, jvp=_pinv_jvp)
 
 
 # ---- exponential ----
@@ -154,11 +153,10 @@ def _expm_impl(a):
     return scipy_expm(hardware(a, "expm")).astype(a.dtype) if a.size else a
 
 
-expm = documented(
-    Primitive("expm", impl=_expm_impl, abstract=lambda a: square(a, "expm").strong(),
-              jvp=lambda primals, tangents: (expm.bind(*primals), frechet.bind(*primals, *tangents)),
-              batch=stack_batch(lambda: expm)),
-    "Exponential of a square a: the sum of a^k / k!.", "a")
+expm = library(
+    "expm", "Exponential of a square a: the sum of a^k / k!.", "a",
+    impl=_expm_impl, abstract=lambda a: square(a, "expm").strong(),
+    jvp=lambda primals, tangents: (expm.bind(*primals), frechet.bind(*primals, *tangents)))
 
 
 def _block(a, e):
@@ -192,12 +190,11 @@ def _frechet_jvp(primals, tangents):
     return out, out_dot
 
 
-frechet = documented(
-    Primitive("expm_frechet", impl=_frechet_impl, abstract=lambda a, e: square(a, "expm").strong(),
-              jvp=_frechet_jvp,
-              transpose=lambda ct, a, e: [None, frechet.bind(swap(a), ct) if type(e) is Linear else None],
-              batch=stack_batch(lambda: frechet)),
-    "Derivative of expm at a in the direction e.", "a e")
+frechet = library(
+    "expm_frechet", "Derivative of expm at a in the direction e.", "a e",
+    impl=_frechet_impl, abstract=lambda a, e: square(a, "expm").strong(),
+    jvp=_frechet_jvp,
+    transpose=lambda ct, a, e: [None, frechet.bind(swap(a), ct) if type(e) is Linear else None])
 
 
 # ---- singular vectors that are not unique ----
@@ -209,8 +206,8 @@ def _full_svd_abstract(a):
             make_aval((*lead, n, n), a.dtype)]
 
 
-full_svd = documented(
-    Primitive("full_svd", impl=lambda a: list(np.linalg.svd(hardware(a, "svd"))), abstract=_full_svd_abstract,
-              multiple=True, batch=stack_batch(lambda: full_svd),
-              nondiff="the extra columns of a full svd are not unique; use full_matrices=False, or svdvals"),
-    "[u, s, vh] with square u and vh.", "a")
+full_svd = library(
+    "full_svd", "[u, s, vh] with square u and vh.", "a",
+    impl=lambda a: list(np.linalg.svd(hardware(a, "svd"))), abstract=_full_svd_abstract,
+    multiple=True,
+    nondiff="the extra columns of a full svd are not unique; use full_matrices=False, or svdvals")

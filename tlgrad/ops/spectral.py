@@ -12,13 +12,12 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
-from tlgrad.core.primitive import Primitive
 from tlgrad.core.tensor import as_value
 from tlgrad.errors import DifferentiationError
 from tlgrad.ops.arithmetic import abs_, add, complex_, imag, mul, neg, real, sub
 from tlgrad.ops.convert import convert
-from tlgrad.ops.define import add_tangents, documented
-from tlgrad.ops.factor import solve, stack_batch
+from tlgrad.ops.define import add_tangents
+from tlgrad.ops.factor import library, solve
 from tlgrad.ops.layout import broadcast
 from tlgrad.ops.logic import eq, le, select
 from tlgrad.ops.matrices import (adjoint, columns, diagonal_of, first_singular, floating, hardware,
@@ -56,11 +55,10 @@ def _gap_jvp(primals, tangents, *, what):
     return z, divide_by_gap.bind(top, d, what=what)
 
 
-divide_by_gap = documented(
-    Primitive("divide_by_gap", impl=_gap_impl, abstract=lambda b, d, *, what: b.strong(), jvp=_gap_jvp,
-              transpose=lambda ct, b, d, *, what: [divide_by_gap.bind(ct, d, what=what), None],
-              batch=stack_batch(lambda: divide_by_gap)),
-    "b / d, an error where d is 0: equal eigenvalues or singular values.", "b d")
+divide_by_gap = library(
+    "divide_by_gap", "b / d, an error where d is 0: equal eigenvalues or singular values.", "b d",
+    impl=_gap_impl, abstract=lambda b, d, *, what: b.strong(), jvp=_gap_jvp,
+    transpose=lambda ct, b, d, *, what: [divide_by_gap.bind(ct, d, what=what), None])
 
 
 def _near(w, scale_of):
@@ -97,11 +95,10 @@ def _eigh_jvp(primals, tangents):
     return [w, v], [real(diagonal_of(b)), matmul(v, over_gaps(b, w, "eigh"))]
 
 
-eigh = documented(
-    Primitive("eigh", impl=lambda a: list(_converged("eigh", np.linalg.eigh, a)),
-              abstract=lambda a: list(_eigh_avals(a)), jvp=_eigh_jvp, multiple=True,
-              batch=stack_batch(lambda: eigh)),
-    "[w, v]: ascending eigenvalues and orthonormal eigenvectors (columns) of a Hermitian a.", "a")
+eigh = library(
+    "eigh", "[w, v]: ascending eigenvalues and orthonormal eigenvectors (columns) of a Hermitian a.", "a",
+    impl=lambda a: list(_converged("eigh", np.linalg.eigh, a)),
+    abstract=lambda a: list(_eigh_avals(a)), jvp=_eigh_jvp, multiple=True)
 
 
 def _eigvalsh_jvp(primals, tangents):
@@ -109,10 +106,10 @@ def _eigvalsh_jvp(primals, tangents):
     return w, real(diagonal_of(matmul(matmul(adjoint(v), tangents[0]), v)))
 
 
-eigvalsh = documented(
-    Primitive("eigvalsh", impl=lambda a: _converged("eigvalsh", np.linalg.eigh, a)[0],
-              abstract=lambda a: _eigh_avals(a)[0], jvp=_eigvalsh_jvp, batch=stack_batch(lambda: eigvalsh)),
-    "Ascending eigenvalues of a Hermitian a.", "a")
+eigvalsh = library(
+    "eigvalsh", "Ascending eigenvalues of a Hermitian a.", "a",
+    impl=lambda a: _converged("eigvalsh", np.linalg.eigh, a)[0],
+    abstract=lambda a: _eigh_avals(a)[0], jvp=_eigvalsh_jvp)
 
 
 # ---- general eigenvalues ----
@@ -146,17 +143,15 @@ def _eig_jvp(primals, tangents):
     return [w, v], [diagonal_of(b), sub(v_dot, mul(v, columns(along, v.shape)))]
 
 
-eig = documented(
-    Primitive("eig", impl=_eig_impl, abstract=lambda a: list(_eig_avals(a)), jvp=_eig_jvp, multiple=True,
-              batch=stack_batch(lambda: eig)),
-    "[w, v]: complex eigenvalues and eigenvectors (columns of norm 1) of a square a.", "a")
+eig = library(
+    "eig", "[w, v]: complex eigenvalues and eigenvectors (columns of norm 1) of a square a.", "a",
+    impl=_eig_impl, abstract=lambda a: list(_eig_avals(a)), jvp=_eig_jvp, multiple=True)
 
-eigvals = documented(
-    Primitive("eigvals", impl=lambda a: _eig_impl(a)[0], abstract=lambda a: _eig_avals(a)[0],
-              jvp=lambda primals, tangents: (eigvals.bind(*primals),
-                                             diagonal_of(_eig_parts(*primals, *tangents)[2])),
-              batch=stack_batch(lambda: eigvals)),
-    "Complex eigenvalues of a square a.", "a")
+eigvals = library(
+    "eigvals", "Complex eigenvalues of a square a.", "a",
+    impl=lambda a: _eig_impl(a)[0], abstract=lambda a: _eig_avals(a)[0],
+    jvp=lambda primals, tangents: (eigvals.bind(*primals),
+                                   diagonal_of(_eig_parts(*primals, *tangents)[2])))
 
 
 # ---- singular values ----
@@ -198,10 +193,10 @@ def _over_values(x, s):
     return divide_by_gap.bind(x, convert(columns(safe, x.shape), x.dtype), what="svd (a singular value is 0)")
 
 
-svd = documented(
-    Primitive("svd", impl=lambda a: list(_converged("svd", np.linalg.svd, a, full_matrices=False)),
-              abstract=_svd_avals, jvp=_svd_jvp, multiple=True, batch=stack_batch(lambda: svd)),
-    "[u, s, vh] with a = u diag(s) vh, s descending, k = min(m, n) columns and rows.", "a")
+svd = library(
+    "svd", "[u, s, vh] with a = u diag(s) vh, s descending, k = min(m, n) columns and rows.", "a",
+    impl=lambda a: list(_converged("svd", np.linalg.svd, a, full_matrices=False)),
+    abstract=_svd_avals, jvp=_svd_jvp, multiple=True)
 
 
 def _svdvals_jvp(primals, tangents):
@@ -209,7 +204,7 @@ def _svdvals_jvp(primals, tangents):
     return s, real(diagonal_of(matmul(matmul(adjoint(u), tangents[0]), adjoint(vh))))
 
 
-svdvals = documented(
-    Primitive("svdvals", impl=lambda a: _converged("svdvals", np.linalg.svd, a, full_matrices=False)[1],
-              abstract=lambda a: _svd_avals(a)[1], jvp=_svdvals_jvp, batch=stack_batch(lambda: svdvals)),
-    "Descending singular values of a.", "a")
+svdvals = library(
+    "svdvals", "Descending singular values of a.", "a",
+    impl=lambda a: _converged("svdvals", np.linalg.svd, a, full_matrices=False)[1],
+    abstract=lambda a: _svd_avals(a)[1], jvp=_svdvals_jvp)
