@@ -224,9 +224,11 @@ def _custom_partial_eval(trace, args, *, fun, rule, jaxpr, n_captured):
 
 
 def _custom_batch(args, axes, size, *, fun, rule, jaxpr, n_captured):
-    flags = [k is not None for k in axes]
+    """Operands with derivatives are all mapped: cotangents, which are, then fit them."""
     avals = [x.aval for x in args]
-    values = [mapped(x, k, size) if k is not None else x for x, k in zip(args, axes)]
+    flags = [k is not None or place >= n_captured and is_inexact(a.dtype)
+             for place, (k, a) in enumerate(zip(axes, avals))]
+    values = [mapped(x, k, size) if m else x for x, k, m in zip(args, axes, flags)]
     lanes = fun.batched(size, flags)
     outs = custom_p.bind(*values, fun=lanes, rule=rule.batched(size, flags, avals, n_captured),
                          jaxpr=lanes.jaxpr, n_captured=n_captured)

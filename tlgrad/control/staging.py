@@ -65,7 +65,8 @@ def reorder(jaxpr: Jaxpr, binders: Sequence[int | Aval], outs: Sequence[int] | N
     return Jaxpr(named, jaxpr.eqns, results)
 
 
-def join_captured(staged: Sequence[Staged], values: Sequence[Value] | None = None) -> tuple[list[Value], list[Jaxpr]]:
+def join_captured(staged: Sequence[Staged],
+                  values: Sequence[Value] | None = None) -> tuple[list[Value], list[Jaxpr]]:
     """The captured values of several functions, each once, as first inputs of every jaxpr.
 
     `values` gives their order where it is fixed already.

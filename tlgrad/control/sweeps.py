@@ -212,5 +212,6 @@ def _guarded(layout, body, k, is_mapped, n_aval) -> Jaxpr:
 
 sweeps_p = documented(
     Primitive("sweeps", impl=_impl, abstract=_abstract, jvp=_jvp, partial_eval=_partial_eval,
-              transpose=transpose_tower, batch=_batch, multiple=True, onto=True, kind="scan", lower=("control", "sweeps")),
+              transpose=transpose_tower, batch=_batch, multiple=True, onto=True, kind="scan",
+              lower=("control", "sweeps")),
     "A tower of ordered folds over i = 0 .. n-1 (see the module).", "n *operands")

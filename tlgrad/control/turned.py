@@ -188,7 +188,8 @@ class TurnedBody:
             found = self.backward(j, front, known, [*ct, *(ct_ys if j == m - 1 else [])],
                                   consts_out if j == self.k else None,
                                   total if j == self.k else None)
-            lin_consts, lin_xs, *lin_carries, _ = split_list(found, sum(cut.consts), sum(cut.xs), *self.n_lin[:j + 1])
+            lin_consts, lin_xs, *lin_carries, _ = split_list(found, sum(cut.consts), sum(cut.xs),
+                                                             *self.n_lin[:j + 1])
             if j == self.k:
                 ct_consts, ct_xs, total = lin_consts, lin_xs, lin_carries[self.k]
             else:
@@ -205,7 +206,8 @@ class TurnedBody:
         lin = pick(body.in_binders, flags)
         n_shared = sum(cut.consts) + sum(cut.xs)
         outs, cts = list(body.outs), list(cts)
-        for binders, before in ((lin[:sum(cut.consts)], consts_out), (lin[n_shared + sum(self.n_lin[:j]):], carry_out)):
+        own = lin[n_shared + sum(self.n_lin[:j]):]
+        for binders, before in ((lin[:sum(cut.consts)], consts_out), (own, carry_out)):
             for var, ct in zip(binders, before or []):
                 if ct is not None and type(ct) is not Zero:
                     outs.insert(0, var)

@@ -99,7 +99,7 @@ def _partial_eval(trace, args, *, cond, body, n_consts, counted, memory):
     consts, carry = list(args[:n_consts]), list(args[n_consts:])
     fold = reorder(body, [_COUNT, *range(len(body.in_binders))])
     layout = Layout((fold,), (False,), n_consts, 0, (len(carry),), None, (True,) * len(carry), memory)
-    cut = split_tower(layout, [trace.is_unknown(x) for x in consts], [], [[trace.is_unknown(x) for x in carry]])
+    cut = split_tower(layout, list(map(trace.is_unknown, consts)), [], [list(map(trace.is_unknown, carry))])
     unknown = cut.carries[0]
     flags = [*cut.consts, *unknown]
     test = _known_condition(cond, flags)
@@ -206,7 +206,8 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | str |
         out, _ = result_leaves(cond(tree.unflatten(carry.treedef, values)), cond)
         if len(out) != 1 or out[0].dtype is not dtypes.bool_ or out[0].shape != ():
             raise DTypeError(f"while_loop: {describe_callable(cond)} must return one bool, got "
-                             f"{', '.join(str(y.aval) for y in out) or 'nothing'}; write a comparison, e.g. x != 0")
+                             f"{', '.join(str(y.aval) for y in out) or 'nothing'}; write a comparison, "
+                             "e.g. x != 0")
         return out
     test_jaxpr, test_captured = stage(test, carry.avals)
     consts, (test_jaxpr, jaxpr) = join_captured([Staged(test_jaxpr, test_captured, carry.treedef),
