@@ -1,7 +1,7 @@
 """Which kernels there are, by name and layout; each is compiled when first asked for."""
 from functools import lru_cache
 
-from tlgrad.kernels.softfloat import drivers, folds, quad, wide
+from tlgrad.kernels.softfloat import drivers, folds, quad, quad_fma, wide
 from tlgrad.kernels.softfloat.engine import LIBRARY
 from tlgrad.kernels.softfloat.wide import Layout
 
@@ -13,7 +13,8 @@ ARITHMETIC = {
     "ceil": (wide.round_to_integral("ceil"), 1), "trunc": (wide.round_to_integral("trunc"), 1),
     "round": (wide.round_to_integral("rint"), 1),
 }
-VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt}
+VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt,
+          "fma": quad_fma.fma}
 #: elementary functions of binary128 with a fixed-point kernel, in `functions`
 FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "logistic")
 

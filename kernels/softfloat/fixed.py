@@ -6,7 +6,8 @@ element is flagged and computed again in higher precision (Ziv, ACM TOMS 17, 199
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat.wide import Layout, split, whole
-from tlgrad.kernels.softfloat.words import clz, fshr, resize, select, shl0, signed, truth, width
+from tlgrad.kernels.softfloat.words import (
+    joined, normalised, resize, right_words, select, signed, split_words, width)
 
 F = Layout(15, 112, 16383, 128)
 ONE = F.bias << F.F
@@ -19,13 +20,18 @@ def mulshift(a, b, shift):
 
 
 def high(a, b):
-    """The high half of the product of two integers of one type."""
-    return mulshift(a, b, width(a.type))
+    """The high half of the product of two 64-bit integers, exactly; of two of 128 bits, at most
+    three units too small: the product of the low words is left out."""
+    if a.type == "i64":
+        return mulshift(a, b, 64)
+    (al, ah), (bl, bh) = halves(a), halves(b)
+    wide = resize(ah, "i128") * resize(bh, "i128")
+    return wide + resize(high(ah, bl), "i128") + resize(high(al, bh), "i128")
 
 
-def constant(like, value, type):
-    """An integer constant."""
-    return like.constant(value, type)
+def halves(x):
+    """The low and the high word of a 128-bit integer."""
+    return resize(x, "i64"), resize(x.lshr(64), "i64")
 
 
 def table(name, type, numbers, index):
@@ -48,28 +54,9 @@ def parts(x):
 
 
 def place(sig, type, most, down):
-    """``(sig << most) >> down`` for ``down >= 0`` of any size, 64 bits at a time by choice."""
-    wide = resize(sig, type) << most
-    words = [resize(wide.lshr(64 * k), "i64") for k in range(width(type) // 64)]
-    step = 1
-    while step < len(words):
-        step *= 2
-    while step > 1:
-        step //= 2
-        far = (down & (64 * step)).ne(0)
-        moved = words[step:] + [words[0] & 0] * step
-        words = [select(far, m, w) for m, w in zip(moved, words)]
-    down, zero = down & 63, words[0] & 0
-    words = [fshr(h, w, down) for w, h in zip(words, words[1:] + [zero])]
+    """``(sig << most) >> down`` for ``down >= 0`` of any size; bits shifted out are lost."""
+    words, _ = right_words(split_words(resize(sig, type) << most), down)
     return joined(words, type)
-
-
-def joined(words, type):
-    """64-bit words, low first, as one integer."""
-    total = resize(words[0], type)
-    for k, word in enumerate(words[1:], 1):
-        total = total | (resize(word, type) << 64 * k)
-    return total
 
 
 def about(x, scale):
@@ -80,22 +67,32 @@ def about(x, scale):
     return top * 2.0 ** (bits - 64 - scale) + below * 2.0 ** (bits - 96 - scale)
 
 
-def settle(sign, total, scale, error):
+def settle(sign, total, scale, absolute, relative):
     """Round ``total * 2**-scale``: ``(word, mask of what the error leaves undecided)``.
 
-    Results outside the normal range are undecided too.
+    The error of `total` is below the larger of ``2**absolute`` and ``total * 2**-relative``.
     """
-    bits, up = width(total.type), clz(total)
-    exponent = -resize(up, "i64") + (bits - 1 - scale + F.bias)
-    return settle_normal(sign, shl0(total, up), exponent, shl0(error, up))
+    bits = width(total.type)
+    up, total = normalised(total)
+    exponent = -up + (bits - 1 - scale + F.bias)
+    error = up + absolute
+    floor = bits - 1 - relative
+    return settle_normal(sign, total, exponent, select(error < floor, floor, error))
 
 
 def settle_normal(sign, total, exponent, error):
-    """`settle` for a total whose top bit is set, worth ``2**(exponent - bias)``."""
+    """`settle` for a total with its top bit set, worth ``2**(exponent - bias)``, and an error below
+    ``2**error``. Results outside the normal range are undecided too."""
     drop = width(total.type) - 1 - F.F
-    rest, half = total & ((1 << drop) - 1), 1 << (drop - 1)
-    near = (rest - half + error).ult(error << 1)
-    kept = resize(total.lshr(drop), F.type) + truth(~rest.ult(half), F.type)
+    rest = resize(total.lshr(drop - 64), "i64")                    # the 64 bits below the last place
+    if isinstance(error, int):
+        reach = rest.constant((1 << max(error - (drop - 64), 0)) + 1, "i64")
+    else:
+        count = error - (drop - 64)
+        count = select(count < 0, 0, select(count > 62, 62, count))
+        reach = (rest.constant(1, "i64") << count) + 1
+    near = (rest - (1 << 63) + reach).ult(reach << 1)
+    kept = resize(total.lshr(drop), F.type) + resize(rest.lshr(63), F.type)
     word = kept + (resize(exponent - 1, F.type) << F.F)
     return word | sign, near | (exponent < 1) | (exponent > 32766)
 
@@ -105,19 +102,20 @@ def negate_if(mask, x):
     return select(mask, -x, x)
 
 
-def quotient(n, d, bits):
-    """``(n << bits) / d`` to within two units, for ``n <= d`` and the top bit of d at `bits`.
+def quotient(n, d):
+    """``n / d`` at 2**-191 for n and d at 2**-191, ``n <= d`` and d in [1, 2): too small by less
+    than 2**-154.
 
-    One Newton step takes the binary64 reciprocal of d to 100 bits; the remainder of the quotient
-    that this gives, divided in the same way, supplies the rest.
+    One Newton step takes the binary64 reciprocal of d, made a little too small, to 2**-97. The
+    quotient that it gives is taken back exactly from n; the remainder, divided the same way, is added.
     """
-    kind = d.type
-    inverse = 2.0 ** 61 / signed(resize(d.lshr(bits - 61), "i64"))
-    y = resize((inverse * float(1 << 60)).to_integer(), kind) << (bits - 60)
-    y = (y << 1) - mulshift(mulshift(y, y, bits), d, bits)
-    first = mulshift(n, y, bits)
-    wide = whole(2 * width(kind))
-    rest = (resize(n, wide) << bits) - resize(first, wide) * resize(d, wide)
-    negative = rest < 0
-    size = resize(negate_if(negative, rest).lshr(bits // 2), kind)
-    return first + negate_if(negative, mulshift(size, y, 2 * bits - bits // 2))
+    upper = resize(d.lshr(64), "i192")                             # at 2**-127
+    guess = (2.0 ** 124 / signed(resize(d.lshr(129), "i64"))).to_integer() - (1 << 12)
+    guess = resize(guess, "i192")                                  # at 2**-62
+    short = -mulshift(upper, guess, 62) + (1 << 127)               # 1 - d y, below 2**-48
+    inverse = resize((guess << 65) + mulshift(short, guess, 62), "i128")    # at 2**-127
+    first = high(resize(n.lshr(64), "i128"), inverse) << 1         # at 2**-127
+    rest = (resize(n, "i320") << 127) - resize(first, "i320") * resize(d, "i320")
+    size = resize(rest.lshr(160), "i64")                           # at 2**-158
+    more = high(size, resize(inverse.lshr(64), "i64"))             # at 2**-157
+    return (resize(first, "i192") << 64) + (resize(more, "i192") << 34)

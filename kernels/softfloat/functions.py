@@ -6,8 +6,10 @@ Every body reduces its argument with tables, sums a short series, and states the
 from mpmath import mp, mpf
 
 from tlgrad.kernels.softfloat.fixed import (
-    F, ONE, about, high, mulshift, negate_if, parts, place, quotient, settle, settle_normal, table)
-from tlgrad.kernels.softfloat.words import clz, resize, select, shl0
+    F, ONE, about, high, mulshift, negate_if, normalised, parts, place, quotient, settle,
+    settle_normal, table)
+from tlgrad.kernels.expr.value import rare
+from tlgrad.kernels.softfloat.words import resize, select
 
 
 def _fix(value, scale):
@@ -52,16 +54,16 @@ def exp_parts(negative, size):
 
 
 def _expm1_small(r):
-    """exp(r) - 1 at 2**-142 for r at 2**-142 below 2**-14; the tail in 64 bits."""
-    head = resize(r.lshr(64), "i64")
-    tail = head * 0 + (FACTORIAL[7] >> 64)
-    for n in (6, 5):
-        tail = high(head, tail).lshr(14) + (FACTORIAL[n] >> 64)
-    total = resize(tail, "i128") << 64
-    for n in (4, 3):
-        total = high(r, total).lshr(14) + FACTORIAL[n]
-    total = high(r, total).lshr(14) + (1 << 127)
-    return r + high(r, high(r, total)).lshr(14)
+    """exp(r) - 1 at 2**-142 for r at 2**-142 below 2**-14.4: r + z ((1/2 + z (1/24 + z/720)) +
+    r (1/6 + z (1/120 + z/5040))) with z = r**2, so that the two halves run side by side."""
+    z = high(r, r)                                              # at 2**-156
+    small = resize(z.lshr(64), "i64")                           # at 2**-92
+    even = resize(high(small, small.constant(FACTORIAL[6] >> 64, "i64")), "i128") << 36
+    even = high(z, even + FACTORIAL[4]).lshr(28) + (1 << 127)
+    odd = high(small, small.constant(FACTORIAL[7] >> 64, "i64")).lshr(28) + (FACTORIAL[5] >> 64)
+    odd = (resize(high(small, odd), "i128") << 36) + FACTORIAL[3]
+    total = even + high(r, odd).lshr(14)                        # at 2**-128
+    return r + high(z, total).lshr(14)
 
 
 def exp(x):
@@ -70,8 +72,7 @@ def exp(x):
     size = place(sig, "i192", 77, select(exponent > 13, 0, -exponent + 13))
     power, fraction = exp_parts(negative, size)
     zero = x & 0
-    error = fraction.constant(1 << 61, fraction.type)
-    word, undecided = settle_normal(zero, fraction, power + F.bias, error)
+    word, undecided = settle_normal(zero, fraction, power + F.bias, 191 - 130)
     large = exponent > 13
     tiny = exponent < -115
     word = select(large, select(negative, zero, F.inf), select(tiny, ONE, word))
@@ -104,7 +105,7 @@ INVERSES = {n: (1 << 128) // n for n in range(2, 16)}
 
 
 def log_parts(x):
-    """log of a positive normal word at 2**-240, modulo 2**256, and a bound on its error.
+    """log of a positive normal word at 2**-240, modulo 2**256, and k: its error is below 2**k.
 
     x = 2**e m with m in [0.707, 1.414). Two tabulated factors c and d, exact short numbers, bring
     u = m c d - 1 below 2**-16, exactly; near x = 1 both are 1. Then e ln2 - log c - log d + log1p(u).
@@ -120,7 +121,7 @@ def log_parts(x):
     u = resize(u, "i128")                                         # at 2**-141
     total = table("log_coarse", "i256", LOG_COARSE, i) + table("log_fine", "i256", LOG_FINE, j)
     turns = exponent.make("sext", "i256", exponent) * LN2
-    error = select(exponent.ne(0), total.constant(1 << 17, "i256"), 1 << 6)
+    error = select(exponent.ne(0), exponent.constant(17, "i64"), 6)
     return total + turns + _log1p(u), error
 
 
@@ -131,11 +132,11 @@ def _log1p(u):
     """
     minus = u < 0
     size = negate_if(minus, u)
-    v, up = size << 3, clz(size)                                  # v at 2**-144
-    lead = shl0(size, up)
+    v = size << 3                                                 # at 2**-144
+    up, lead = normalised(size)
     total = _alternating(v, minus)
     square = high(lead, high(lead, total))                        # at 2**-(281 - 256 + 127 + 2 up)
-    down = resize(up, "i64") + resize(up, "i64") + LOG_DOWN
+    down = up + up + LOG_DOWN
     bent = place(square, "i256", 128, down)
     flat = resize(size, "i256") << (LOG_SCALE - 141)
     return select(minus, -flat, flat) - bent
@@ -164,7 +165,7 @@ def log(x):
     total, error = log_parts(select(normal, x, ONE))
     minus = total < 0
     sign = select(minus, x.constant(F.sign, F.type), 0)
-    word, undecided = settle(sign, negate_if(minus, total), LOG_SCALE, error)
+    word, undecided = settle(sign, negate_if(minus, total), LOG_SCALE, error, 138)
     magnitude = x & (F.sign - 1)
     word = select(x.eq(ONE), 0, select(normal, word, x))
     word = select(magnitude.eq(0), F.sign | F.inf, word)
@@ -221,7 +222,7 @@ def _circular(x, quarter):
     total = base + negate_if(odd ^ left, across)                  # at 2**-191
     below = total < 0
     total = negate_if(below, total)
-    error = select(a.eq(0), total.lshr(140) + 16, 1 << 51)
+    error = select(a.eq(0), turn.constant(4, "i64"), 51)          # and 2**-139 of the total
     flip = (turn & 2).ne(0) ^ below
     return negative, flip, total, error
 
@@ -233,7 +234,7 @@ def _circle(x, quarter):
     if quarter == 0:
         flip = flip ^ negative
     sign = select(flip, x.constant(F.sign, F.type), 0)
-    word, undecided = settle(sign, total, 191, error)
+    word, undecided = settle(sign, total, 191, error, 138)
     tiny = magnitude.ult((F.bias - 57) << F.F)
     word = select(tiny, x if quarter == 0 else x.constant(ONE, F.type), word)
     word = select(magnitude.eq(F.inf), F.nan, word)
@@ -281,27 +282,27 @@ def tanh(x):
     power, fraction = _decay_parts(select(usual, x, ONE), 1)
     decay = place_right(fraction, -power)
     one = decay.constant(1 << 191, "i192")
-    large = quotient(one - decay, one + decay, 191)
-    word, undecided = settle(x & F.sign, large, 191, large.constant(1 << 62, "i192"))
-    small_word, small_undecided = _tanh_small(x)
-    small = magnitude.ult((F.bias - 4) << F.F)
-    word = select(small, small_word, select(usual, word, (x & F.sign) | ONE))
-    tiny = magnitude.ult((F.bias - 60) << F.F)
-    word = select(tiny, x, word)
-    return _keep_nan(x, word), select(small, small_undecided & ~tiny, undecided & usual)
+    large = quotient(one - decay, one + decay)
+    word, undecided = settle(x & F.sign, large, 191, 0, 126)
+    word = select(usual, word, (x & F.sign) | ONE)
+    undecided = undecided & usual
+    word, undecided = rare(magnitude.ult((F.bias - 4) << F.F), lambda: _tanh_small(x), word, undecided)
+    return _keep_nan(x, word), undecided
 
 
 def _tanh_small(x):
     """x (1 - x**2 (1/3 - 2 x**2 / 15 + ...)) for |x| < 1/16."""
-    _, exponent, sig = parts(x)
+    magnitude = x & (F.sign - 1)
+    tiny = magnitude.ult((F.bias - 60) << F.F)
+    _, exponent, sig = parts(select(tiny, ONE, x))
     v = place(sig, "i128", 15, -exponent - 5)                     # at 2**-132
     z = high(v, v)                                                # at 2**-136
     bend = high(z, _series(z, TANH_TERMS, 8, 5))
     whole = resize(sig, "i192") << 79
     total = whole - mulshift(whole, bend, 136)
-    up = clz(total)
-    code = exponent - resize(up, "i64") + F.bias
-    return settle_normal(x & F.sign, shl0(total, up), code, total.constant(1 << 66, "i192"))
+    up, total = normalised(total)
+    word, undecided = settle_normal(x & F.sign, total, exponent - up + F.bias, 66)
+    return select(tiny, x, word), undecided & ~tiny
 
 
 def logistic(x):
@@ -311,10 +312,9 @@ def logistic(x):
     power, fraction = _decay_parts(select(usual, x, ONE), 0)
     one = fraction.constant(1 << 191, "i192")
     above = select(x < 0, fraction, one)
-    total = quotient(above.lshr(1), one + place_right(fraction, -power), 191)
-    up = clz(total)
-    code = select(x < 0, power, 0) - resize(up, "i64") + (F.bias + 1)
-    word, undecided = settle_normal(x & 0, shl0(total, up), code, total.constant(1 << 63, "i192"))
+    up, total = normalised(quotient(above.lshr(1), one + place_right(fraction, -power)))
+    code = select(x < 0, power, 0) - up + (F.bias + 1)
+    word, undecided = settle_normal(x & 0, total, code, 191 - 128)
     flat = magnitude.ult((F.bias - 116) << F.F)
     word = select(flat, ONE - (1 << F.F), word)
     right = ~magnitude.ult((F.bias + 7) << F.F) & ~(x < 0)

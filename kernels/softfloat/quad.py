@@ -95,14 +95,21 @@ def _zero(low, high):
     return ((high & MAGNITUDE) | low).eq(0)
 
 
-def mul(al, ah, bl, bh):
-    """a * b: sixteen products of limbs, columns below 2**61, carries taken once at the end."""
+def columns(al, ah, bl, bh):
+    """The seven columns of a product of significands in limbs of 29 bits, each with the carry of
+    the one below: sixteen products, columns below 2**61."""
     a, b = _limbs(al, ah), _limbs(bl, bh)
     column, t = None, []
     for k in range(7):
         terms = [a[i] * b[k - i] for i in range(4) if 0 <= k - i < 4]
         column = sum(terms[1:], terms[0]) + (column.lshr(BITS) if k else 0)
         t.append(column)
+    return t
+
+
+def mul(al, ah, bl, bh):
+    """a * b, rounded from the columns of the exact product."""
+    t = columns(al, ah, bl, bh)
     r3, r4, r5 = t[3] & LIMB, t[4] & LIMB, t[5] & LIMB
     low = r3.lshr(25) | (r4 << 4) | (r5 << 33) | (t[6] << 62)
     high = t[6].lshr(2)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tlgrad.kernels.expr.value import sqrt as float_sqrt
 from tlgrad.kernels.softfloat.words import (
-    clz, resize, select, shl0, shr0, signed, sticky_shift, truth, umax, umin, width)
+    clz, normalised, resize, select, shl0, shr0, signed, sticky_shift, truth, umax, umin, width)
 
 DIGIT = 28                        # bits of a quotient or root digit that binary64 can estimate
 
@@ -84,7 +84,9 @@ def _positive(x):
 
 
 def _normalised(sig):
-    """``(leading zeros as i64, sig shifted up to its top bit)``."""
+    """``(leading zeros as i64, sig shifted up to its top bit)``; those of 0 stop at the width."""
+    if width(sig.type) > 128:
+        return normalised(sig)
     up = clz(sig)
     return resize(up, "i64"), shl0(sig, up)
 

@@ -96,9 +96,77 @@ def carry(a, b, total):
 
 
 def sticky_shift(x, count):
-    """``x >> count`` with the last bit set if a set bit was shifted out; any count."""
-    kept = shr0(x, count)
-    return kept | truth(shl0(kept, count).ne(x), x.type)
+    """``x >> count`` with the last bit set if a set bit was shifted out; any unsigned count."""
+    if width(x.type) <= 128:
+        kept = shr0(x, count)
+        return kept | truth(shl0(kept, count).ne(x), x.type)
+    words = split_words(x)
+    reach = 64 * _steps(len(words)) * 2 - 1
+    words, lost = right_words(words, umin(resize(count, "i64"), reach))
+    words[0] = words[0] | truth(lost.ne(0), "i64")
+    return joined(words, x.type)
+
+
+def split_words(x):
+    """An integer as 64-bit words, low first."""
+    return [resize(x.lshr(64 * k), "i64") for k in range(width(x.type) // 64)]
+
+
+def joined(words, type):
+    """64-bit words, low first, as one integer."""
+    total = resize(words[0], type)
+    for k, word in enumerate(words[1:], 1):
+        total = total | (resize(word, type) << 64 * k)
+    return total
+
+
+def _steps(count):
+    """The largest power of two below a number of words."""
+    return 1 << max(count - 1, 1).bit_length() - 1
+
+
+def right_words(words, down):
+    """Words shifted right by `down` bits, and a word that is 0 if no set bit was lost.
+
+    `down` is below twice the largest power of two below the count of words, in bits.
+    """
+    zero = words[0] & 0
+    lost, step = zero, _steps(len(words))
+    while step:
+        far = (down & (64 * step)).ne(0)
+        lost = select(far, _any(words[:step]) | lost, lost)
+        moved = words[step:] + [zero] * step
+        words = [select(far, m, w) for m, w in zip(moved, words)]
+        step //= 2
+    rest = down & 63
+    lost = lost | shl0(words[0], -rest + 64)
+    return [fshr(h, w, rest) for w, h in zip(words, words[1:] + [zero])], lost
+
+
+def _any(words):
+    total = words[0]
+    for word in words[1:]:
+        total = total | word
+    return total
+
+
+def left_words(words):
+    """``(leading zeros, words shifted up by them)``, 64 bits at a time by choice."""
+    zero, up, step = words[0] & 0, words[0] & 0, _steps(len(words))
+    while step:
+        empty = _any(words[-step:]).eq(0)
+        moved = [zero] * step + words[:-step]
+        words = [select(empty, m, w) for m, w in zip(moved, words)]
+        up = up + select(empty, zero + 64 * step, zero)
+        step //= 2
+    rest = clz(words[-1]) & 63
+    return up + rest, [fshl(w, below, rest) for w, below in zip(words, [zero] + words[:-1])]
+
+
+def normalised(total):
+    """``(leading zeros as i64, total shifted up by them)``."""
+    up, words = left_words(split_words(total))
+    return up, joined(words, total.type)
 
 
 def signed(x):
@@ -119,5 +187,6 @@ def nearest(x):
     return (x + MAGIC).bits() - MAGIC_WORD
 
 
-__all__ = ["Value", "Words", "carry", "clz", "fshl", "fshr", "nearest", "resize", "select", "shl0",
-           "shr0", "signed", "small", "sticky_shift", "truth", "umax", "umin", "width"]
+__all__ = ["Value", "Words", "carry", "clz", "fshl", "fshr", "joined", "left_words", "nearest",
+           "normalised", "resize", "right_words", "select", "shl0", "shr0", "signed", "small",
+           "split_words", "sticky_shift", "truth", "umax", "umin", "width"]

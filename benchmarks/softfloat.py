@@ -1,0 +1,120 @@
+"""``python3 -m benchmarks softfloat``: binary128 and small formats beside gcc's ``__float128``.
+
+Both sides work on the same arrays of 16,384 in the same process, round by round. gcc -O2 does
++ - * /; glibc does sqrt and fma (libquadmath's sqrt is wrong in a quarter of all cases); libquadmath does
+the functions. Without a compiler only our own times are shown.
+"""
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+
+import tlgrad as tl
+from benchmarks.harness import Case, control, measure, report
+from tlgrad.softfloat import array, fast, small
+from tlgrad.softfloat.storage import dtype_of
+
+COUNT, SIZE = 16384, 96
+SOURCE = """
+#include <quadmath.h>
+#include <math.h>
+typedef __float128 q;
+#define MAP(name, e) void name(long n, q *a, q *b, q *c) { for (long i = 0; i < n; i++) c[i] = e; }
+MAP(add, a[i] + b[i]) MAP(sub, a[i] - b[i]) MAP(mul, a[i] * b[i]) MAP(div_, a[i] / b[i])
+MAP(sqrt_, sqrtf128(a[i])) MAP(fma_, fmaf128(a[i], b[i], a[i]))
+MAP(exp_, expq(a[i])) MAP(log_, logq(a[i])) MAP(sin_, sinq(a[i])) MAP(cos_, cosq(a[i]))
+MAP(tanh_, tanhq(a[i]))
+void matmul(long n, q *a, q *b, q *c) {
+  for (long i = 0; i < n; i++) {
+    for (long j = 0; j < n; j++) c[i * n + j] = 0;
+    for (long k = 0; k < n; k++)
+      for (long j = 0; j < n; j++) c[i * n + j] += a[i * n + k] * b[k * n + j]; } }
+"""
+FLAGS = ["-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", "-D__STDC_WANT_IEC_60559_TYPES_EXT__"]
+OPERATIONS = {"add": 2, "mul": 2, "div": 2, "sqrt": 1, "fma": 3, "exp": 1, "log": 1, "sin": 1,
+              "cos": 1, "tanh": 1}
+
+
+def compiled_c(source: str = SOURCE):
+    """The C functions as a ctypes library, or None where there is no gcc or no libquadmath."""
+    if shutil.which("gcc") is None:
+        return None
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "quad.c").write_text(source)
+    command = ["gcc", *FLAGS, str(folder / "quad.c"), "-o", str(folder / "quad.so"), "-lquadmath", "-lm"]
+    done = subprocess.run(command, capture_output=True)
+    return ctypes.CDLL(str(folder / "quad.so")) if done.returncode == 0 else None
+
+
+def numbers(count, seed, low=-2, high=3):
+    """Positive binary128 numbers of exponents low..high-1 with all their bits."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 2 ** 64, (count, 2), dtype=np.uint64)
+    exponent = (16383 + rng.integers(low, high, count)).astype(np.uint64) << np.uint64(48)
+    words[:, 1] = words[:, 1] >> np.uint64(16) | exponent
+    return words.view(dtype_of(tl.binary128)).reshape(count)
+
+
+def _call(function, count, *arrays):
+    function(ctypes.c_long(count), *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
+
+
+def pairs(library):
+    """Cases by operation: ours, and the C library's where there is one."""
+    a, b, out = numbers(COUNT, 0), numbers(COUNT, 1), numbers(COUNT, 2)
+    cases, ratios = [], {}
+    for name, arity in OPERATIONS.items():
+        arguments = (a, b, a)[:arity]
+        array.evaluate(name, tl.binary128, *arguments)
+        cases.append(Case(name, lambda n=name, x=arguments: array.evaluate(n, tl.binary128, *x), COUNT))
+        if library is not None:
+            peer = getattr(library, name if name in ("add", "mul") else name + "_")
+            cases.append(Case(f"{name} in C", lambda f=peer: _call(f, COUNT, a, b, out), COUNT))
+            ratios[f"{name}: times as fast as C"] = (f"{name} in C", name)
+    a, b = a[:SIZE ** 2].reshape(SIZE, SIZE), b[:SIZE ** 2].reshape(SIZE, SIZE)
+    start = np.zeros((SIZE, SIZE), a.dtype)
+    cases.append(Case("matmul", lambda: array.contract(a, b, start, tl.binary128), SIZE ** 3))
+    if library is not None:
+        cases.append(Case("matmul in C", lambda: _call(library.matmul, SIZE, a, b, out), SIZE ** 3))
+        ratios["matmul: times as fast as C"] = ("matmul in C", "matmul")
+    return cases, ratios
+
+
+def small_formats():
+    """Multiplication of bfloat16 and two 8-bit formats, words in and words out."""
+    rng, cases = np.random.default_rng(3), []
+    for fmt in (tl.float8_e4m3fn, tl.float8_e5m2, tl.binary16, tl.Binary(8, 7)):
+        words = rng.integers(0, 1 << fmt.width, (2, COUNT)).astype(f"u{fmt.itemsize}")
+        x, y = words.view(dtype_of(fmt))
+        cases.append(Case(f"mul {fmt!r}", lambda f=fmt, x=x, y=y: small.evaluate("mul", f, x, y), COUNT))
+    return cases
+
+
+def mlp():
+    """A two-layer perceptron in binary128: the loss, and its gradient."""
+    rng = np.random.default_rng(0)
+    params = [tl.tensor(rng.standard_normal(s), tl.binary128) for s in ((64, 32), (32, 10))]
+    x, y = (tl.tensor(rng.standard_normal((32, n)), tl.binary128) for n in (64, 10))
+
+    def loss(w1, w2):
+        return tl.mean((tl.tanh(x @ w1) @ w2 - y) ** 2)
+
+    forward, backward = tl.run(loss), tl.run(tl.grad(loss, argnums=(0, 1)))
+    return [Case("MLP loss", lambda: forward(*params)), Case("MLP gradient", lambda: backward(*params))]
+
+
+def main(arguments):
+    """Run and report; ``--rounds N`` takes N rounds."""
+    rounds = int(arguments[arguments.index("--rounds") + 1]) if "--rounds" in arguments else 15
+    fast.WARM = 0
+    cases, ratios = pairs(compiled_c())
+    cases += [*small_formats(), *mlp(), control()]
+    ratios["MLP gradient over loss"] = ("MLP gradient", "MLP loss")
+    timings = measure(cases, rounds)
+    rates = {name: f"{t.items / t.median / 1e6:.1f} M/s" for name, t in timings.items() if t.items > 1}
+    report("softfloat", timings, ratios, rates)
