@@ -7,11 +7,12 @@ from __future__ import annotations
 from tlgrad.core.jaxpr import Jaxpr, check_jaxpr
 from tlgrad.passes.simplify import (eliminate_common, eliminate_dead, fold_constants, inline_calls,
                                     skip_identities)
+from tlgrad.passes.vectors import vectors_to_sums
 
 #: (name, pass), applied in this order
-PIPELINE = (("inline_calls", inline_calls), ("fold_constants", fold_constants),
-            ("skip_identities", skip_identities), ("eliminate_common", eliminate_common),
-            ("eliminate_dead", eliminate_dead))
+PIPELINE = (("inline_calls", inline_calls), ("vectors_to_sums", vectors_to_sums),
+            ("fold_constants", fold_constants), ("skip_identities", skip_identities),
+            ("eliminate_common", eliminate_common), ("eliminate_dead", eliminate_dead))
 
 
 def optimise(jaxpr: Jaxpr) -> Jaxpr:

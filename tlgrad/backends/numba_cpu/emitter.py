@@ -1,8 +1,9 @@
-"""Lines of LLVM IR: vectors of L lanes, scalar addresses, blocks, counted loops."""
+"""Lines of LLVM IR for vectors of L lanes of every kernel type."""
 from __future__ import annotations
 
 from tlgrad.codegen.ir import SIZES
-from tlgrad.kernels.expr.llvm import LLVM, literal
+from tlgrad.kernels.expr.llvm import literal
+from tlgrad.kernels.tiles.loops import Loops
 
 #: kernel type -> LLVM type of a register
 REGISTER = {"b1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8", "u16": "i16",
@@ -16,7 +17,7 @@ FLOATS = ("f16", "f32", "f64")
 SIGNED = ("i8", "i16", "i32", "i64")
 
 
-class Emitter(LLVM):
+class Emitter(Loops):
     """LLVM IR text of one kernel; shares names, lines and declarations with the bodies of
     `tlgrad.kernels.elementary`."""
 
@@ -61,23 +62,6 @@ class Emitter(LLVM):
         h = self.emit(f"fptrunc {self.type('f32')} {a} to {half}")
         return self.emit(f"fpext {half} {h} to {self.type('f32')}")
 
-    def label(self, stem):
-        """A fresh block name."""
-        return f"{stem}{next(self.names)}"
-
-    def start(self, label):
-        """Following lines belong to block `label`."""
-        self.lines.append(f"{label}:")
-        self.block = label
-
-    def jump(self, label):
-        """End the block with a jump."""
-        self.lines.append(f"  br label %{label}")
-
-    def branch(self, condition, yes, no):
-        """End the block with a branch on an i1."""
-        self.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
-
     def any_lane(self, masks):
         """An i1: some lane of some mask is set."""
         mask = masks[0]
@@ -87,47 +71,3 @@ class Emitter(LLVM):
             return mask
         word = self.emit(f"bitcast {self.type('b1')} {mask} to i{self.lanes}")
         return self.emit(f"icmp ne i{self.lanes} {word}, 0")
-
-    def i64(self, instruction, a, b):
-        """An operation on 64-bit integers."""
-        return self.emit(f"{instruction} i64 {a}, {b}")
-
-    def smin(self, a, b):
-        """The lesser of two signed integers."""
-        less = self.emit(f"icmp slt i64 {a}, {b}")
-        return self.emit(f"select i1 {less}, i64 {a}, i64 {b}")
-
-    def at(self, pointer, offset):
-        """pointer + offset bytes."""
-        return self.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-
-    def loop(self, count, body, carried=()):
-        """``for i in range(count)``: body(i, [handle]) -> [handle]; `carried`: (type, start)."""
-        top, head, turn, done = self.block, self.label("head"), self.label("turn"), self.label("done")
-        self.jump(head)
-        self.start(head)
-        mark = len(self.lines)
-        i, after = self.name(), self.name()
-        names = [self.name() for _ in carried]
-        more = self.emit(f"icmp slt i64 {i}, {count}")
-        self.branch(more, turn, done)
-        self.start(turn)
-        new = body(i, names)
-        self.lines.append(f"  {after} = add i64 {i}, 1")
-        end = self.block
-        self.jump(head)
-        phis = [f"  {i} = phi i64 [ 0, %{top} ], [ {after}, %{end} ]"]
-        phis += [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
-                 for n, (t, start), x in zip(names, carried, new or [], strict=True)]
-        self.lines[mark:mark] = phis
-        self.start(done)
-        return names
-
-    def when(self, condition, body):
-        """``if condition: body()`` without results."""
-        yes, join = self.label("yes"), self.label("join")
-        self.branch(condition, yes, join)
-        self.start(yes)
-        body()
-        self.jump(join)
-        self.start(join)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tlgrad.backends.numba_cpu.buffers import allocate
+from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.codegen.intrinsics import cost
@@ -62,6 +63,8 @@ class Plan:
         for step in self.grouping.steps:
             if step.kind == "group":
                 self._group(step)
+            elif step.eqns[0].prim.name == "dot_general" and can_contract(step.eqns[0]):
+                self._contraction(step.eqns[0])
             else:
                 self._host(step.eqns[0])
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
@@ -132,18 +135,44 @@ class Plan:
         for operand in lowered.inputs:
             args.append(self._copied(operand) if operand.copied else self.names[operand.root])
         for var in lowered.outs:
-            name = self.names[var] = f"b{len(self.names)}"
-            shape, dtype = self._constant(var.aval.shape, "s"), self._constant(var.aval.dtype.storage, "d")
-            self.lines.append(f"{name} = allocate({shape}, {dtype})")
-            args.append(name)
+            self.names[var] = self._new(var.aval)
+            args.append(self.names[var])
         launch = self._constant(self._launch(lowered, compiled, step), "k")
         self.lines.append(f"{launch}({', '.join(args)})")
 
-    def _copied(self, operand) -> str:
-        name = f"b{len(self.names)}"
-        self.names[object()] = name
-        self.lines.append(f"{name} = {self._array(operand.view)}.copy()")
+    def _contraction(self, eqn):
+        """A contraction on tiles, continuing from `init` when it has one."""
+        product = product_of(eqn, *[self.grouping.view(a) for a in eqn.ins[:2]])
+        args, offsets = [], []
+        for side, atom in zip((product.a, product.b), eqn.ins):
+            view = self.grouping.view(atom)
+            if side.perm is None and isinstance(view.root, Var):
+                args.append(self.names[view.root])
+                offsets.append(view.offset * view.root.aval.dtype.itemsize)
+            else:
+                args.append(self._bind(f"contiguous({self._array(view)}.transpose({side.perm}), None, 'C')"))
+                offsets.append(0)
+        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+        if len(eqn.ins) == 3:
+            self.lines.append(f"{out}[...] = {self._array(self.grouping.view(eqn.ins[2]))}")
+        work = prod(product.sizes)
+        launch = launcher().make(tile_kernel(product.type, product.order), [*offsets, 0],
+                                 product.words(len(eqn.ins) == 2), 0, product.sizes[0], work > RELEASE)
+        self.lines.append(f"{self._constant(launch, 'k')}({', '.join([*args, out])})")
+
+    def _bind(self, expression) -> str:
+        """A name for an intermediate array."""
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {expression}")
         return name
+
+    def _new(self, aval) -> str:
+        """A name for an array without contents."""
+        shape, dtype = self._constant(aval.shape, "s"), self._constant(aval.dtype.storage, "d")
+        return self._bind(f"allocate({shape}, {dtype})")
+
+    def _copied(self, operand) -> str:
+        return self._bind(f"{self._array(operand.view)}.copy()")
 
     def _launch(self, lowered: Lowered, compiled: Compiled, step: Step):
         """The launch function: everything but the arrays is fixed."""

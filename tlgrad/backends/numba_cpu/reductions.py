@@ -7,6 +7,7 @@ from __future__ import annotations
 from tlgrad.backends.numba_cpu.combine import accumulate, identity
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.codegen.ir import SIZES
+from tlgrad.kernels.tiles.loops import transposed
 
 
 class Columns(Lanes):
@@ -117,7 +118,7 @@ class Rows(Lanes):
     def combine(self, out, acc, lines, left, full):
         """Fold L columns of L rows into the accumulator; only the first `left` when not full."""
         e, type = self.e, out.value.type
-        columns = self.transposed(lines, type)
+        columns = transposed(e, e.type(type), lines)
         whole, part, join = e.label("whole"), e.label("tail"), e.label("folded")
         e.branch(full, whole, part)
         e.start(whole)
@@ -134,19 +135,3 @@ class Rows(Lanes):
         e.jump(join)
         e.start(join)
         return e.emit(f"phi {e.type(type)} [ {a}, %{whole} ], [ {b}, %{part} ]")
-
-    def transposed(self, lines, type):
-        """An L by L block transposed: bit k of row and column numbers is exchanged, for each k."""
-        n, e, vector = self.lanes, self.e, self.e.type(type)
-        rows, step = list(lines), 1
-        while step < n:
-            for i in range(n):
-                if not i & step:
-                    a, b = rows[i], rows[i + step]
-                    low = [j if not j & step else n + j - step for j in range(n)]
-                    high = [n + j if j & step else j + step for j in range(n)]
-                    rows[i], rows[i + step] = (
-                        e.emit(f"shufflevector {vector} {a}, {vector} {b}, <{n} x i32> <"
-                               + ", ".join(f"i32 {j}" for j in picks) + ">") for picks in (low, high))
-            step *= 2
-        return rows

@@ -1,0 +1,327 @@
+"""Matrix products in a stated order: C[b, m, n] = C0 + sum over k of A[b, m, k] B[b, k, n].
+
+Every entry of C is one chain over k, left to right: ``acc = acc + a * b`` ("ordered") or
+``acc = fma(a, b, acc)`` ("fused").  Speed comes from many chains side by side: a tile of
+`rows` times `vectors` accumulators in registers.  B is packed once per block into panels of one
+tile's width, aligned to 64 bytes (by vector copies, or by in-register transposes when its k axis is
+the dense one); A is read in place, entry by entry, with any strides.  Blocks over k write their
+accumulators to C and read them again, which keeps the order.
+
+Blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
+"""
+from dataclasses import dataclass
+
+from ..expr.llvm import TYPE, literal
+from .loops import Loops, transposed
+
+#: the words of a launch, in order: three addresses, sizes, then strides in bytes
+WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "a_batch", "a_m", "a_k", "b_batch",
+         "b_k", "b_n", "c_batch", "c_m")
+DEPTH = 256                              # terms in a block
+BLOCK_BYTES = 1 << 19                    # packed block of B
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A kernel's parameters: entry type, vector lanes, rows and vectors of the tile, the order."""
+
+    type: str
+    lanes: int
+    rows: int
+    vectors: int
+    fused: bool
+
+    @property
+    def size(self):
+        """Bytes of an entry."""
+        return 4 if self.type == "f32" else 8
+
+    @property
+    def width(self):
+        """Columns of a tile."""
+        return self.lanes * self.vectors
+
+
+def tile_for(type, vector_bytes, fused):
+    """The tile for a vector width: accumulators fill three quarters of the registers."""
+    lanes = vector_bytes // (4 if type == "f32" else 8)
+    rows, vectors = {64: (6, 4), 32: (6, 2)}.get(vector_bytes, (4, 2))
+    return Tile(type, lanes, rows, vectors, fused)
+
+
+def module(tile, name):
+    """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over batches lo..hi-1."""
+    heights = sorted({tile.rows, 4, 2, 1} & set(range(1, tile.rows + 1)), reverse=True)
+    micros = [Micro(tile, rows) for rows in heights]
+    driver = Driver(tile, heights)
+    packer = Packer(tile)
+    functions = [*[m.text() for m in micros], copy_rows(tile), packer.text(), driver.text(name)]
+    declarations = {k: v for part in [*micros, driver] for k, v in part.e.declarations.items()}
+    return "\n".join([*declarations.values(), *functions, ""])
+
+
+class Micro:
+    """One tile: `rows` rows of A times one panel of B, over `count` terms."""
+
+    def __init__(self, tile, rows):
+        self.tile, self.rows = tile, rows
+        self.e = Loops(tile.lanes)
+
+    def text(self):
+        """``void @tile<rows>(a, a_m, a_k, panel, c, c_m, count, fresh)``."""
+        e, t = self.e, self.tile
+        vector = e.type(t.type)
+        old, go = "old", "go"
+        offsets = ["0", "%a_m"] + [e.i64("mul", "%a_m", r) for r in range(2, self.rows)]
+        places = [e.at(e.at("%c", e.i64("mul", "%c_m", r)), v * t.lanes * t.size)
+                  for r in range(self.rows) for v in range(t.vectors)]
+        e.branch("%fresh", go, old)
+        e.start(old)
+        loaded = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in places]
+        e.jump(go)
+        e.start(go)
+        starts = [e.emit(f"phi {vector} [ zeroinitializer, %entry ], [ {x}, %{old} ]") for x in loaded]
+
+        def term(k, accs):
+            a = e.at("%a", e.i64("mul", k, "%a_k"))
+            panel = e.at("%panel", e.i64("mul", k, t.width * t.size))
+            return self.term(a, panel, offsets, accs)
+        accs = e.loop("%count", term, [(vector, x) for x in starts])
+        for x, p in zip(accs, places):
+            e.lines.append(f"  store {vector} {x}, ptr {p}, align {t.size}")
+        head = (f"define internal void @tile{self.rows}(ptr %a, i64 %a_m, i64 %a_k, ptr %panel, ptr %c, "
+                "i64 %c_m, i64 %count, i1 %fresh) nounwind noinline {")
+        return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
+
+    def term(self, a, panel, offsets, accs):
+        """One more term in every accumulator."""
+        e, t = self.e, self.tile
+        vector, out = e.type(t.type), []
+        bs = [e.emit(f"load {vector}, ptr {e.at(panel, v * t.lanes * t.size)}, align 32")
+              for v in range(t.vectors)]
+        for r in range(self.rows):
+            x = splat(e, t, e.emit(f"load {TYPE[t.type]}, ptr {e.at(a, offsets[r])}, align {t.size}"))
+            for v in range(t.vectors):
+                out.append(self.step(accs[r * t.vectors + v], x, bs[v]))
+        return out
+
+    def step(self, acc, x, b):
+        e, vector = self.e, self.e.type(self.tile.type)
+        if not self.tile.fused:
+            return e.emit(f"fadd {vector} {acc}, {e.emit(f'fmul {vector} {x}, {b}')}")
+        symbol = f"@llvm.fma.v{e.lanes}{self.tile.type}"
+        e.declare(symbol, vector, [vector] * 3)
+        return e.emit(f"call {vector} {symbol}({vector} {x}, {vector} {b}, {vector} {acc})")
+
+
+def splat(e, tile, x):
+    """A scalar in every lane."""
+    vector = e.type(tile.type)
+    one = e.emit(f"insertelement {vector} poison, {TYPE[tile.type]} {x}, i64 0")
+    return e.emit(f"shufflevector {vector} {one}, {vector} poison, <{e.lanes} x i32> zeroinitializer")
+
+
+def blocks(e, count, size, body):
+    """``for start in range(0, count, size): body(start, min(size, count - start))``."""
+    turns = e.i64("sdiv", e.i64("add", count, size - 1), size)
+
+    def turn(i, _):
+        start = e.i64("mul", i, size)
+        body(start, e.smin(e.i64("sub", count, start), str(size)))
+    e.loop(turns, turn)
+
+
+class Driver:
+    """The loops around the tiles: batches, column blocks, term blocks, rows, panels."""
+
+    def __init__(self, tile, heights):
+        self.tile, self.heights = tile, heights
+        self.e = Loops(tile.lanes)
+        self.columns = max(tile.width, BLOCK_BYTES // (DEPTH * tile.size) // tile.width * tile.width)
+
+    def text(self, name):
+        """The kernel."""
+        e = self.e
+        self.w = {}
+        for k, word in enumerate(WORDS):
+            where = e.emit(f"getelementptr i64, ptr %slots, i64 {k}")
+            self.w[word] = e.emit(f"load {'ptr' if k < 3 else 'i64'}, ptr {where}, align 8")
+        e.declare("@malloc", "ptr", ["i64"])
+        e.declare("@free", "void", ["ptr"])
+        t = self.tile
+        self.corner = e.emit(f"alloca [{t.rows * t.width * t.size} x i8], align 64")
+        raw = e.emit(f"call ptr @malloc(i64 {(self.columns * DEPTH + 64) * t.size + 64})")
+        whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), 63), -64)
+        self.packed = e.emit(f"inttoptr i64 {whole} to ptr")
+        e.loop(e.i64("sub", "%hi", "%lo"), lambda b, _: self.batch(e.i64("add", b, "%lo")))
+        e.lines.append(f"  call void @free(ptr {raw})")
+        return "\n".join([f"define void @{name}(ptr noalias %slots, i64 %lo, i64 %hi) nounwind {{", "entry:",
+                          *e.lines, "  ret void", "}"])
+
+    def batch(self, b):
+        e, w = self.e, self.w
+        a, bb, c = (e.at(w[x], e.i64("mul", b, w[f"{x}_batch"])) for x in "abc")
+
+        def columns(n0, width):
+            def terms(k0, depth):
+                here = e.at(e.at(bb, e.i64("mul", k0, w["b_k"])), e.i64("mul", n0, w["b_n"]))
+                e.lines.append(f"  call void @pack(ptr {here}, i64 {w['b_k']}, i64 {w['b_n']}, ptr {self.packed}, "
+                               f"i64 {depth}, i64 {width})")
+                first = e.emit(f"icmp eq i64 {k0}, 0")
+                asked = e.emit(f"icmp ne i64 {w['fresh']}, 0")
+                fresh = e.emit(f"and i1 {first}, {asked}")
+                start = e.at(a, e.i64("mul", k0, w["a_k"]))
+                self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)), depth, width, fresh)
+            blocks(e, w["k"], DEPTH, terms)
+        blocks(e, w["n"], self.columns, columns)
+
+    def rows(self, a, c, depth, width, fresh):
+        """All rows m_first..m_limit: full tiles, then tiles of 4, 2 and 1 rows."""
+        e, w, rows = self.e, self.w, self.tile.rows
+        count = e.i64("sub", w["m_limit"], w["m_first"])
+        e.declare("@llvm.ctpop.i64", "i64", ["i64"])
+        rest = e.emit(f"call i64 @llvm.ctpop.i64(i64 {e.i64('urem', count, rows)})")
+
+        def band(_, state):
+            m = state[0]
+            left = e.i64("sub", w["m_limit"], m)
+            height, tile = str(self.heights[-1]), f"@tile{self.heights[-1]}"
+            for h in self.heights[-2::-1]:
+                fits = e.emit(f"icmp sge i64 {left}, {h}")
+                height = e.emit(f"select i1 {fits}, i64 {h}, i64 {height}")
+                tile = e.emit(f"select i1 {fits}, ptr @tile{h}, ptr {tile}")
+            self.panels(e.at(a, e.i64("mul", m, w["a_m"])), e.at(c, e.i64("mul", m, w["c_m"])),
+                        depth, width, fresh, height, tile)
+            return [e.i64("add", m, height)]
+        e.loop(e.i64("add", e.i64("udiv", count, rows), rest), band, [("i64", w["m_first"])])
+
+    def panels(self, a, c, depth, width, fresh, height, tile):
+        """One band of rows times all panels; a panel that is not full goes through `corner`."""
+        e, t = self.e, self.tile
+        panel_bytes = e.i64("mul", depth, t.width * t.size)
+
+        def panel(n0, wide):
+            number = e.i64("sdiv", n0, t.width)
+            b = e.at(self.packed, e.i64("mul", number, panel_bytes))
+            target = e.at(c, e.i64("mul", n0, t.size))
+            full = e.emit(f"icmp eq i64 {wide}, {t.width}")
+            whole, part, join = e.label("whole"), e.label("part"), e.label("join")
+            e.branch(full, whole, part)
+            e.start(whole)
+            self.call(tile, a, b, target, self.w["c_m"], depth, fresh)
+            e.jump(join)
+            e.start(part)
+            self.corner_rows(height, target, self.w["c_m"], self.corner, t.width * t.size, wide)
+            self.call(tile, a, b, self.corner, t.width * t.size, depth, fresh)
+            self.corner_rows(height, self.corner, t.width * t.size, target, self.w["c_m"], wide)
+            e.jump(join)
+            e.start(join)
+        blocks(e, width, t.width, panel)
+
+    def call(self, tile, a, b, c, c_m, depth, fresh):
+        w = self.w
+        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {w['a_m']}, i64 {w['a_k']}, ptr {b}, "
+                            f"ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh})")
+
+    def corner_rows(self, height, source, source_m, target, target_m, wide):
+        """Copy `height` rows of `wide` entries."""
+        self.e.lines.append(f"  call void @copy_rows(ptr {source}, i64 {source_m}, ptr {target}, i64 {target_m}, "
+                            f"i64 {height}, i64 {wide})")
+
+def copy_rows(tile):
+    """``void @copy_rows(source, source_m, target, target_m, rows, wide)``."""
+    e, kind = Loops(), TYPE[tile.type]
+
+    def row(r, _):
+        one, other = e.at("%source", e.i64("mul", "%source_m", r)), e.at("%target", e.i64("mul", "%target_m", r))
+
+        def entry(j, _):
+            offset = e.i64("mul", j, tile.size)
+            x = e.emit(f"load {kind}, ptr {e.at(one, offset)}, align {tile.size}")
+            e.lines.append(f"  store {kind} {x}, ptr {e.at(other, offset)}, align {tile.size}")
+        e.loop("%wide", entry)
+    e.loop("%rows", row)
+    head = ("define internal void @copy_rows(ptr %source, i64 %source_m, ptr %target, i64 %target_m, i64 %rows, "
+            "i64 %wide) nounwind noinline {")
+    return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
+
+
+class Packer:
+    """``void @pack(b, b_k, b_n, packed, depth, width)``: panels of B, for each term one tile's width of
+    entries side by side; +0 beyond the edge."""
+
+    def __init__(self, tile):
+        self.tile, self.e = tile, Loops(tile.lanes)
+
+    def text(self):
+        """The function."""
+        e, t = self.e, self.tile
+        b, depth, width = "%b", "%depth", "%width"
+        dense = e.emit(f"icmp eq i64 %b_n, {t.size}")
+        turned = e.emit(f"icmp eq i64 %b_k, {t.size}")
+        panel_bytes = e.i64("mul", depth, t.width * t.size)
+
+        def panel(n0, wide):
+            target = e.at("%packed", e.i64("mul", e.i64("sdiv", n0, t.width), panel_bytes))
+            source = e.at(b, e.i64("mul", n0, "%b_n"))
+            full = e.emit(f"icmp eq i64 {wide}, {t.width}")
+            by_rows, next_, by_turns, by_one, join = map(e.label, ("rows", "else", "turned", "single", "join"))
+            e.branch(e.emit(f"and i1 {full}, {dense}"), by_rows, next_)
+            e.start(by_rows)
+            e.loop(depth, lambda k, _: self.copy_row(source, target, k))
+            e.jump(join)
+            e.start(next_)
+            e.branch(e.emit(f"and i1 {full}, {turned}"), by_turns, by_one)
+            e.start(by_turns)
+            self.turn(source, target, depth)
+            e.jump(join)
+            e.start(by_one)
+            self.pack_entries(source, target, "0", depth, wide)
+            e.jump(join)
+            e.start(join)
+        blocks(e, width, t.width, panel)
+        head = "define internal void @pack(ptr %b, i64 %b_k, i64 %b_n, ptr %packed, i64 %depth, i64 %width) {"
+        return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
+
+    def copy_row(self, source, target, k):
+        e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
+        here, there = e.at(source, e.i64("mul", k, "%b_k")), e.at(target, e.i64("mul", k, t.width * t.size))
+        for v in range(t.vectors):
+            x = e.emit(f"load {vector}, ptr {e.at(here, v * t.lanes * t.size)}, align {t.size}")
+            e.lines.append(f"  store {vector} {x}, ptr {e.at(there, v * t.lanes * t.size)}, align 32")
+
+    def turn(self, source, target, depth):
+        """Blocks of L terms and L columns transposed in registers; the last terms one by one."""
+        e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
+        whole = e.i64("sdiv", depth, t.lanes)
+
+        def square(i, _):
+            k0 = e.i64("mul", i, t.lanes)
+            here = e.at(source, e.i64("mul", k0, t.size))
+            there = e.at(target, e.i64("mul", k0, t.width * t.size))
+            for v in range(t.vectors):
+                lines = [e.at(here, e.i64("mul", "%b_n", v * t.lanes + j)) for j in range(t.lanes)]
+                rows = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in lines]
+                for j, x in enumerate(transposed(e, vector, rows)):
+                    place = e.at(there, (j * t.width + v * t.lanes) * t.size)
+                    e.lines.append(f"  store {vector} {x}, ptr {place}, align 32")
+        e.loop(whole, square)
+        self.pack_entries(source, target, e.i64("mul", whole, t.lanes), depth, str(t.width))
+
+    def pack_entries(self, source, target, first, depth, wide):
+        """Terms first..depth-1 entry by entry."""
+        e, t = self.e, self.tile
+        kind, zero = TYPE[t.type], literal(0.0, t.type)
+
+        def term(i, _):
+            k = e.i64("add", i, first)
+            here, there = e.at(source, e.i64("mul", k, "%b_k")), e.at(target, e.i64("mul", k, t.width * t.size))
+
+            def entry(j, _):
+                inside = e.emit(f"icmp slt i64 {j}, {wide}")
+                column = e.emit(f"select i1 {inside}, i64 {j}, i64 0")
+                x = e.emit(f"load {kind}, ptr {e.at(here, e.i64('mul', column, '%b_n'))}, align {t.size}")
+                x = e.emit(f"select i1 {inside}, {kind} {x}, {kind} {zero}")
+                e.lines.append(f"  store {kind} {x}, ptr {e.at(there, e.i64('mul', j, t.size))}, align {t.size}")
+            e.loop(str(t.width), entry)
+        e.loop(e.i64("sub", depth, first), term)

@@ -1,0 +1,83 @@
+"""LLVM IR text with blocks, counted loops and address arithmetic."""
+from ..expr.llvm import LLVM
+
+
+class Loops(LLVM):
+    """An emitter that can also branch and loop; addresses are opaque pointers, counts are i64."""
+
+    def label(self, stem):
+        """A fresh block name."""
+        return f"{stem}{next(self.names)}"
+
+    def start(self, label):
+        """Following lines belong to block `label`."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label):
+        """End the block with a jump."""
+        self.lines.append(f"  br label %{label}")
+
+    def branch(self, condition, yes, no):
+        """End the block with a branch on an i1."""
+        self.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
+
+    def i64(self, instruction, a, b):
+        """An operation on 64-bit integers."""
+        return self.emit(f"{instruction} i64 {a}, {b}")
+
+    def smin(self, a, b):
+        """The lesser of two signed integers."""
+        less = self.emit(f"icmp slt i64 {a}, {b}")
+        return self.emit(f"select i1 {less}, i64 {a}, i64 {b}")
+
+    def at(self, pointer, offset):
+        """pointer + offset bytes."""
+        return self.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def loop(self, count, body, carried=()):
+        """``for i in range(count)``: body(i, [handle]) -> [handle]; `carried`: (type, start)."""
+        top, head, turn, done = self.block, self.label("head"), self.label("turn"), self.label("done")
+        self.jump(head)
+        self.start(head)
+        mark = len(self.lines)
+        i, after = self.name(), self.name()
+        names = [self.name() for _ in carried]
+        more = self.emit(f"icmp slt i64 {i}, {count}")
+        self.branch(more, turn, done)
+        self.start(turn)
+        new = body(i, names)
+        self.lines.append(f"  {after} = add i64 {i}, 1")
+        end = self.block
+        self.jump(head)
+        phis = [f"  {i} = phi i64 [ 0, %{top} ], [ {after}, %{end} ]"]
+        phis += [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
+                 for n, (t, start), x in zip(names, carried, new or [], strict=True)]
+        self.lines[mark:mark] = phis
+        self.start(done)
+        return names
+
+    def when(self, condition, body):
+        """``if condition: body()`` without results."""
+        yes, join = self.label("yes"), self.label("join")
+        self.branch(condition, yes, join)
+        self.start(yes)
+        body()
+        self.jump(join)
+        self.start(join)
+
+
+def transposed(e, vector, rows):
+    """An L by L block transposed: bit k of row and column numbers is exchanged, for each k."""
+    n, rows, step = len(rows), list(rows), 1
+    while step < n:
+        for i in range(n):
+            if not i & step:
+                a, b = rows[i], rows[i + step]
+                low = [j if not j & step else n + j - step for j in range(n)]
+                high = [n + j if j & step else j + step for j in range(n)]
+                rows[i], rows[i + step] = (
+                    e.emit(f"shufflevector {vector} {a}, {vector} {b}, <{n} x i32> <"
+                           + ", ".join(f"i32 {j}" for j in picks) + ">") for picks in (low, high))
+        step *= 2
+    return rows

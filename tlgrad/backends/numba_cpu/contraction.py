@@ -1,0 +1,98 @@
+"""dot_general on the tiles of `tlgrad.kernels.tiles.contraction`."""
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from math import prod
+
+from tlgrad.backends.numba_cpu.kernels import build
+from tlgrad.backends.numba_cpu.machine import host
+from tlgrad.core.jaxpr import Eqn
+from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
+from tlgrad.passes.views import View
+
+#: kernel types by dtype name
+TYPES = {"float32": "f32", "float64": "f64"}
+
+
+@dataclass(slots=True)
+class Side:
+    """One operand: sizes and strides (in entries) of its batch, free and contracted axes; `perm` is
+    the copy (batch, free, contracted) that it needs first, if any."""
+
+    perm: tuple[int, ...] | None
+    offset: int
+    batch: int
+    free: int
+    terms: int
+
+
+@dataclass(slots=True)
+class Product:
+    """A contraction as C[b, m, n] = sum over k of A[b, m, k] B[b, k, n]; bytes in `words`."""
+
+    a: Side
+    b: Side
+    sizes: tuple[int, int, int, int]
+    type: str
+    order: str
+
+    def words(self, fresh: bool) -> list[int]:
+        """The words of a launch after its three addresses."""
+        batch, m, n, k = self.sizes
+        size = 4 if self.type == "f32" else 8
+        values = dict(m_first=0, m_limit=m, n=n, k=k, fresh=int(fresh))
+        for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
+            values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,
+                       f"{name}_k": side.terms * size}
+        values |= dict(c_batch=m * n * size, c_m=n * size)
+        return [values[w] for w in WORDS[3:]]
+
+
+def can_contract(eqn: Eqn) -> bool:
+    """True when tiles compute this contraction in its order."""
+    return (eqn.ins[0].aval.dtype.name in TYPES and eqn.params["order"] in ("ordered", "fused")
+            and eqn.outs[0].aval.size > 0 and prod(eqn.ins[0].aval.shape) > 0)
+
+
+def product_of(eqn: Eqn, x: View, y: View) -> Product:
+    """How the operands are read."""
+    contract, batch = eqn.params["contract"], eqn.params["batch"]
+    sides = [_side(v, c, b) for v, c, b in zip((x, y), contract, batch)]
+    sizes = (prod(x.shape[a] for a in batch[0]), prod(x.shape[a] for a in _free(x, contract[0], batch[0])),
+             prod(y.shape[a] for a in _free(y, contract[1], batch[1])), prod(x.shape[a] for a in contract[0]))
+    return Product(*sides, sizes, TYPES[eqn.ins[0].aval.dtype.name], eqn.params["order"])
+
+
+def _free(view, contract, batch):
+    return tuple(k for k in range(len(view.shape)) if k not in contract and k not in batch)
+
+
+def _side(view: View, contract, batch) -> Side:
+    groups = (batch, _free(view, contract, batch), contract)
+    steps = [_one_step([(view.shape[a], view.strides[a]) for a in axes]) for axes in groups]
+    if None not in steps:
+        return Side(None, view.offset, *steps)
+    sizes = [prod(view.shape[a] for a in axes) for axes in groups]
+    return Side(tuple(a for axes in groups for a in axes), 0, sizes[1] * sizes[2], sizes[2], 1)
+
+
+def _one_step(axes) -> int | None:
+    """The stride of several axes walked as one, or None when there is none."""
+    step = size = None
+    for n, s in reversed([(n, s) for n, s in axes if n != 1]):
+        if step is None:
+            step, size = s, n
+        elif s != step * size:
+            return None
+        else:
+            size *= n
+    return 0 if step is None else step
+
+
+@functools.cache
+def tile_kernel(type: str, order: str) -> int:
+    """The address of the kernel for a type and an order."""
+    machine = host()
+    name = f"contract_{type}_{order}"
+    return build(module(tile_for(type, machine.vector_bytes, order == "fused"), name), name)
