@@ -228,6 +228,7 @@ class Driver:
         self.e.lines.append(f"  call void @copy_rows(ptr {source}, i64 {source_m}, ptr {target}, i64 {target_m}, "
                             f"i64 {height}, i64 {wide})")
 
+
 def copy_rows(tile):
     """``void @copy_rows(source, source_m, target, target_m, rows, wide)``."""
     e, kind = Loops(), TYPE[tile.type]

@@ -75,7 +75,8 @@ def _can_reduce(eqn, type) -> bool:
         return False
     space, reduced = squeezed(from_axes), reduced_axes(eqn)
     whole = len(reduced) == len(space)
-    if len(eqn.ins) > 1 and not whole or not reduced and space or 0 in space and eqn.prim.name in ("reduce_max", "reduce_min"):
+    empty = 0 in space and eqn.prim.name in ("reduce_max", "reduce_min")
+    if empty or len(eqn.ins) > 1 and not whole or not reduced and space:
         return False
     return whole or rows_last(space, reduced) is not None
 

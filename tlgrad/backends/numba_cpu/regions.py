@@ -126,7 +126,8 @@ def _new_tape(body, op, n) -> Tape:
     whole = e.emit(f"icmp sle i64 {e.i64('mul', n, size)}, {ONE_TAPE}")
     e.declare("@llvm.sqrt.f64", "double", ["double"])
     real = e.emit(f"sitofp i64 {n} to double")
-    root = e.i64("add", e.emit(f"fptosi double {e.emit(f'call double @llvm.sqrt.f64(double {real})')} to i64"), "1")
+    root = e.emit(f"call double @llvm.sqrt.f64(double {real})")
+    root = e.i64("add", e.emit(f"fptosi double {root} to i64"), "1")
     segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {root}")
     safe = e.emit(f"select i1 {e.emit(f'icmp sgt i64 {segment}, 0')}, i64 {segment}, i64 1")
     segments = e.i64("sdiv", e.i64("add", n, e.i64("sub", safe, "1")), safe)
@@ -189,7 +190,7 @@ def _unfold(body, op: Op):
             _put(body, tape, tape.states, i, now)
             at = e.i64("add", start, i)
             return flat(body.region(forward, [turn_number(body, at), *split(now, body.unroll)]))
-        e.loop(again, record, [(t, x) for (t, _), x in zip(carried(body, tape.op.outs, split(state, body.unroll)), state)])
+        e.loop(again, record, carried(body, tape.op.outs, split(state, body.unroll)))
 
         def back(i, now):
             t = e.i64("sub", e.i64("sub", count, "1"), i)
