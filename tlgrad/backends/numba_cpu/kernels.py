@@ -1,15 +1,18 @@
-"""Kernel IR -> compiled kernel, once per text."""
+"""Kernel IR -> compiled kernel, once per text: in memory, on disk, or by the compiler."""
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from dataclasses import dataclass
 
+from tlgrad.backends.numba_cpu.cache import disk
 from tlgrad.backends.numba_cpu.machine import host
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
 from tlgrad.codegen.ir import Kernel, count_ops
 from tlgrad.codegen.lowering import lane_bytes
+from tlgrad.core import counters
 from tlgrad.kernels.expr.llvm import link
 
 
@@ -24,7 +27,17 @@ class Compiled:
 
 NESTS = {"lanes": Lanes, "rows": Rows, "columns": Columns}
 _compiled: dict[str, Compiled] = {}
-_lock = threading.Lock()
+_loaded: dict[str, int] = {}
+_lock = threading.RLock()
+
+
+def _after_fork():
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def unroll_of(kernel: Kernel, registers: int) -> int:
@@ -48,7 +61,8 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
     """The module text of a kernel for a machine, and the tables to link."""
     lanes = max(machine.vector_bytes // max(lane_bytes(kernel), 4), 2)
-    nest = NESTS[kernel.nest](kernel, lanes, unroll_of(kernel, 32 if machine.avx512 else 16), machine.avx512)
+    unroll = unroll_of(kernel, 32 if machine.avx512 else 16)
+    nest = NESTS[kernel.nest](kernel, lanes, unroll, machine.avx512)
     text = nest.function(name)
     return text, nest.e.tables
 
@@ -56,18 +70,42 @@ def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
 def compile_kernel(kernel: Kernel) -> Compiled:
     """The compiled form of a kernel; equal texts are compiled once."""
     text = kernel.text()
+    found = _compiled.get(text)
+    if found is not None:
+        counters.add("memory_hits")
+        return found
     with _lock:
-        found = _compiled.get(text)
-        if found is None:
+        if text not in _compiled:
             name = "k" + hashlib.sha256(text.encode()).hexdigest()[:24]
             module, tables = llvm_text(kernel, name, host())
-            found = _compiled[text] = Compiled(name, build(module, name, tables), text)
-        return found
+            _compiled[text] = Compiled(name, build(module, name, tables), text)
+        return _compiled[text]
 
 
 def build(module: str, name: str, tables=()) -> int:
-    """Compile and load a module; the address of `name`."""
+    """Compile and load a module, or load it from disk; the address of `name`.
+
+    Machine code stays loaded for the life of the process, so clearing caches frees no kernel
+    that a program still runs.
+    """
     machine = host()
-    if tables:
-        link(tables)
-    return machine.load(machine.compile(module), name)
+    with _lock:
+        key = disk.key(machine.key, module)
+        if key not in _loaded:
+            if tables:
+                link(tables)
+            code = disk.read(key)
+            if code is None:
+                code = machine.compile(module)
+                counters.add("compiles")
+                disk.write(key, code)
+            else:
+                counters.add("disk_hits")
+            _loaded[key] = machine.load(code, name)
+        return _loaded[key]
+
+
+def clear():
+    """Forget compiled kernels in memory; machine code in use stays."""
+    with _lock:
+        _compiled.clear()

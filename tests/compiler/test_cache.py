@@ -1,0 +1,85 @@
+"""The disk cache never gives a wrong kernel and never stops a program."""
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from tlgrad.backends.numba_cpu.cache import MAGIC, DiskCache
+
+PROGRAM = """
+import numpy as np, tlgrad as tl
+f = tl.run(lambda x: x * 2.0 + 1.0)
+print(f(tl.tensor([1.0, 2.0])).tolist(), tl.cache_info().compiles, tl.cache_info().disk_hits)
+"""
+
+
+def test_an_entry_is_found_again_and_a_damaged_one_is_a_miss(tmp_path):
+    cache = DiskCache(tmp_path / "new")
+    key = cache.key("text", "cpu")
+    assert cache.read(key) is None
+    cache.write(key, b"code")
+    assert cache.read(key) == b"code"
+    path = tmp_path / "new" / key
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cache.read(key) is None
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", MAGIC, MAGIC + b"x" * 40, b"another file"])
+def test_foreign_files_are_misses(tmp_path, content):
+    cache = DiskCache(tmp_path)
+    (tmp_path / "entry").write_bytes(content)
+    assert cache.read("entry") is None
+
+
+def test_a_folder_that_cannot_be_written_is_reported_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = DiskCache(tmp_path / "file" / "sub")
+    with pytest.warns(RuntimeWarning, match="cannot keep"):
+        cache.write("a", b"code")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cache.write("b", b"code")
+
+
+def test_a_folder_open_to_others_is_not_used(tmp_path):
+    tmp_path.chmod(0o777)
+    cache = DiskCache(tmp_path)
+    with pytest.warns(RuntimeWarning, match="somebody else"):
+        cache.write("a", b"code")
+    assert cache.read("a") is None
+
+
+def test_the_oldest_entries_go_first(tmp_path):
+    cache = DiskCache(tmp_path, limit=350)
+    for k in range(4):
+        cache.write(f"entry{k}", bytes(50))
+        os.utime(tmp_path / f"entry{k}", (k, k))
+    cache.prune()
+    assert cache.read("entry0") is None and cache.read("entry3") == bytes(50)
+
+
+def run(folder):
+    env = {**os.environ, "TLGRAD_CACHE_DIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.split(), done.stderr
+
+
+def test_two_processes_share_the_folder_and_damage_is_repaired(tmp_path):
+    first, _ = run(tmp_path / "c")
+    again, _ = run(tmp_path / "c")
+    assert first[:2] == again[:2] == ["[3.0,", "5.0]"]
+    assert int(first[2]) > 0 and again[2] == "0" and int(again[3]) > 0
+    for path in (tmp_path / "c").iterdir():
+        path.write_bytes(b"damaged")
+    repaired, errors = run(tmp_path / "c")
+    assert repaired == first and errors == ""
+
+
+def test_without_a_folder_programs_run(tmp_path):
+    (tmp_path / "file").write_text("")
+    found, errors = run(tmp_path / "file" / "sub")
+    assert found[:2] == ["[3.0,", "5.0]"] and errors.count("RuntimeWarning") == 1
+    assert run("")[0][:2] == ["[3.0,", "5.0]"]

@@ -1,0 +1,122 @@
+"""Object code on disk: private to the user, written atomically, checked by digest, bounded.
+
+An entry is named by the hash of the kernel's text, the compiler and the CPU features.  A missing,
+damaged or foreign entry is a miss; a folder that cannot be written is reported once and then left
+alone.  The folder is $TLGRAD_CACHE_DIR, else tlgrad in $XDG_CACHE_HOME or ~/.cache; an empty
+TLGRAD_CACHE_DIR switches the cache off.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import tempfile
+import warnings
+
+MAGIC = b"tlgrad object 1\n"
+#: bytes kept on disk; older entries go first
+LIMIT = 256 << 20
+#: a write in this many looks at the size of the folder
+CHECK_EVERY = 64
+
+
+class DiskCache:
+    """Blobs by key in one folder."""
+
+    def __init__(self, folder: pathlib.Path | None, limit: int = LIMIT):
+        self.folder, self.limit = folder, limit
+        self.writes, self.warned = 0, False
+
+    def key(self, *parts: str) -> str:
+        """The name of an entry."""
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def read(self, key: str) -> bytes | None:
+        """The blob, or None when there is no sound one."""
+        if self.folder is None:
+            return None
+        path = self.folder / key
+        try:
+            if path.stat().st_uid != _user():
+                return None
+            raw = path.read_bytes()
+        except OSError:
+            return None
+        head = len(MAGIC) + 32
+        blob = raw[head:]
+        if raw[:len(MAGIC)] == MAGIC and raw[len(MAGIC):head] == hashlib.sha256(blob).digest():
+            return blob
+        _remove(path)
+        return None
+
+    def write(self, key: str, blob: bytes):
+        """Keep a blob.  Never raises: a folder that cannot be written is reported once."""
+        if self.folder is None:
+            return
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.folder.stat().st_uid != _user() or self.folder.stat().st_mode & 0o022:
+                raise PermissionError(f"{self.folder} belongs to or is writable by somebody else")
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(MAGIC + hashlib.sha256(blob).digest() + blob)
+                os.replace(temporary, self.folder / key)
+            except OSError:
+                _remove(pathlib.Path(temporary))
+                raise
+            self.writes += 1
+            if self.writes % CHECK_EVERY == 1:
+                self.prune()
+        except OSError as error:
+            if not self.warned:
+                self.warned = True
+                warnings.warn(f"tlgrad cannot keep compiled kernels on disk: {error}", RuntimeWarning,
+                              stacklevel=2)
+
+    def prune(self):
+        """Remove the entries that were not touched for longest until the folder fits its limit."""
+        entries = []
+        for path in self.folder.iterdir():
+            try:
+                entries.append((path.stat().st_mtime, path.stat().st_size, path))
+            except OSError:
+                continue
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= self.limit:
+                break
+            _remove(path)
+            total -= size
+
+    def clear(self):
+        """Remove every entry."""
+        if self.folder is not None and self.folder.is_dir():
+            for path in self.folder.iterdir():
+                _remove(path)
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def _remove(path):
+    try:
+        path.unlink()
+    except OSError:
+        return
+
+
+def folder() -> pathlib.Path | None:
+    """Where entries lie; None when the cache is switched off or there is no home."""
+    asked = os.environ.get("TLGRAD_CACHE_DIR")
+    if asked is not None:
+        return pathlib.Path(asked) if asked else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "tlgrad"
+    except RuntimeError:
+        return None
+
+
+disk = DiskCache(folder())
