@@ -1,8 +1,9 @@
 """Which kernels there are, by name and layout; each is compiled when first asked for."""
 from functools import lru_cache
 
-from tlgrad.kernels.softfloat import drivers, folds, quad, quad_fma, wide
+from tlgrad.kernels.softfloat import drivers, folds, narrow, quad, quad_fma, wide
 from tlgrad.kernels.softfloat.engine import LIBRARY
+from tlgrad.kernels.softfloat.narrow import Narrow
 from tlgrad.kernels.softfloat.wide import Layout
 
 BINARY128 = Layout(15, 112, 16383, 128)
@@ -24,11 +25,8 @@ def lanes(name):
 
     Division and the root wait on long chains, and run two vectors at once.
     """
-    if LIBRARY.has("avx512dq"):
-        return 16 if name in ("div", "sqrt") else 8
-    if LIBRARY.has("avx2"):
-        return 8 if name in ("div", "sqrt") else 4
-    return 1
+    single = 8 if LIBRARY.has("avx512dq") else 4 if LIBRARY.has("avx2") else 1
+    return 2 * single if single > 1 and name in ("div", "sqrt") else single
 
 
 @lru_cache(maxsize=None)
@@ -41,6 +39,15 @@ def arithmetic(name, layout):
         text = drivers.vector(fast, body, layout, operands, width)
     else:
         text = drivers.elementwise(body, layout, [layout.type] * operands, layout.type)
+    return LIBRARY.function(text, 1, operands + 1)
+
+
+@lru_cache(maxsize=None)
+def small(name, layout: Narrow):
+    """The kernel ``(count, *operands, out)`` of an operation of `narrow` on a small format."""
+    _, operands = narrow.OPERATIONS[name]
+    width = 2 * lanes(name)
+    text = drivers.narrow(narrow.body(layout, name), layout.bits, operands, width)
     return LIBRARY.function(text, 1, operands + 1)
 
 

@@ -158,3 +158,50 @@ def flagged(body, inputs):
     text = LOOP.format(parameters=_parameters(inputs) + ", ptr noalias %flags",
                        lines="\n".join(emitter.lines), last=emitter.block)
     return _module(emitter.declarations, text)
+
+
+NARROW = """define void @k(i64 %n, {parameters}) {{
+entry:
+  %whole = and i64 %n, -{lanes}
+  %any = icmp sgt i64 %whole, 0
+  br i1 %any, label %head, label %rest
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+{lines}
+  %next = add i64 %i, {lanes}
+  %more = icmp slt i64 %next, %whole
+  br i1 %more, label %head, label %rest
+rest:
+  %tail = icmp slt i64 %whole, %n
+  br i1 %tail, label %last, label %done
+last:
+  %j = phi i64 [ %whole, %rest ], [ %j1, %last ]
+{single}
+  %j1 = add i64 %j, 1
+  %left = icmp slt i64 %j1, %n
+  br i1 %left, label %last, label %done
+done:
+  ret void
+}}
+"""
+
+
+def narrow(body, bits, inputs, lanes):
+    """The module text of a body on words of at most 64 bits, `lanes` at a time, in i64 lanes."""
+    emitters = Words(lanes, block="head"), Words(1, block="last")
+    emitters[1].names = emitters[0].names
+    for emitter, index in zip(emitters, ("%i", "%j")):
+        kind = f"i{bits}"
+        operands = []
+        for k in range(inputs):
+            pointer = emitter.emit(f"getelementptr {kind}, ptr %a{k}, i64 {index}")
+            loaded = emitter.emit(f"load {emitter.type(kind)}, ptr {pointer}, align {bits // 8}")
+            word = Value(emitter, loaded, kind)
+            operands.append(word if bits == 64 else word.make("zext", "i64", word))
+        word = body(*operands)
+        word = word if bits == 64 else word.make("trunc", kind, word)
+        pointer = emitter.emit(f"getelementptr {kind}, ptr %out, i64 {index}")
+        emitter.lines.append(f"  store {emitter.typed(word)}, ptr {pointer}, align {bits // 8}")
+    text = NARROW.format(parameters=_parameters(inputs), lanes=lanes,
+                         lines="\n".join(emitters[0].lines), single="\n".join(emitters[1].lines))
+    return _module({**emitters[0].declarations, **emitters[1].declarations}, text)

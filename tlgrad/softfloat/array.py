@@ -73,7 +73,8 @@ def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarra
 
 def _quick(name, fmt, arrays, shape):
     if small.fits(fmt) and name in small.OPERATIONS and arrays[0].size >= 16:
-        return small.evaluate(name, fmt, *arrays)
+        out = fast.small(name, fmt, arrays, shape)
+        return small.evaluate(name, fmt, *arrays) if out is None else out
     if name in fast.catalogue.ARITHMETIC:
         return fast.arithmetic(name, fmt, arrays, shape)
     if name in fast.catalogue.FUNCTIONS:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from tlgrad.kernels.softfloat import catalogue
-from tlgrad.kernels.softfloat.catalogue import Layout
+from tlgrad.kernels.softfloat.catalogue import Layout, Narrow
 from tlgrad.softfloat.format import Binary, binary128
 from tlgrad.softfloat.storage import dtype_of
 
@@ -52,6 +52,22 @@ def arithmetic(name, fmt, arrays, shape):
     if not covers(fmt) or not worth((name, fmt), arrays[0].size):
         return None
     kernel = catalogue.arithmetic(name, layout(fmt))
+    return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
+
+
+@lru_cache(maxsize=None)
+def narrow_layout(fmt: Binary) -> Narrow:
+    """The numbers of a small format that kernels need."""
+    return Narrow(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize, fmt.inf, fmt.nan, fmt.max,
+                  fmt.has_negative_zero)
+
+
+def small(name, fmt, arrays, shape):
+    """An operation on a small format by way of binary64; None where none is compiled."""
+    if name not in catalogue.narrow.OPERATIONS or not fmt.signed or not worth(
+            (name, fmt), arrays[0].size // 16):
+        return None
+    kernel = catalogue.small(name, narrow_layout(fmt))
     return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
 
 
