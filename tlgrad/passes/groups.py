@@ -5,7 +5,7 @@
 
 An equation joins the group that makes one of its operands, or that reads one of them, when both
 have one index space (the shape without axes of size 1) and no step between them depends on that
-group.  Views (`tlgrad.passes.views`) are not steps.
+group; groups that meet in an equation become one.  Views (`tlgrad.passes.views`) are not steps.
 """
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ SHORT = 24
 class Step:
     """One unit of work.  `reads` and `writes` are roots; `deps` are the steps it waits for."""
 
-    __slots__ = ("kind", "space", "eqns", "deps", "order", "reduced", "finals", "weight")
+    __slots__ = ("kind", "space", "eqns", "places", "deps", "order", "reduced", "finals", "weight", "into")
 
     def __init__(self, kind: str, order: int, space=()):
         self.kind, self.order, self.space = kind, order, space
         self.eqns: list[Eqn] = []
+        self.places: list[int] = []
+        #: the step that this one was merged into
+        self.into: Step | None = None
         self.deps: set[Step] = set()
         #: axes of the space that its reductions run over, when it has any
         self.reduced: tuple[int, ...] | None = None
@@ -51,11 +54,12 @@ class Grouping:
         self.maker: dict[Var, Step] = {}
         self.readers: dict[Var, list[Step]] = {}
         steps: list[Step] = []
-        for eqn in jaxpr.eqns:
-            step = self.place(eqn, len(steps))
-            if step is not None and step.order == len(steps):
+        for number, eqn in enumerate(jaxpr.eqns):
+            step = self.place(eqn, number)
+            if step is not None and step.order == number:
                 steps.append(step)
-        self.steps = in_order(steps)
+        self.steps = in_order([s for s in steps if s.into is None])
+        self.maker = {v: found(s) for v, s in self.maker.items()}
 
     def view(self, atom) -> View:
         """The view that an atom is; a literal is one of itself."""
@@ -71,15 +75,16 @@ class Grouping:
         for var in eqn.outs:
             self.views[var] = view_of(var)
         roots = {self.view(a).root for a in eqn.ins if type(self.view(a).root) is Var}
-        makers = {self.maker[r] for r in roots if r in self.maker}
+        makers = {found(self.maker[r]) for r in roots if r in self.maker}
         step = self.home(eqn, roots, makers, order) if self.compilable(eqn) else None
         if step is None:
             step = Step(self.kinds.get(eqn.prim.name, "host"), order)
         step.eqns.append(eqn)
+        step.places.append(order)
         step.weight += self.cost(eqn.prim.name)
         if step.kind == "group" and eqn.prim.kind == "reduction":
             step.finals.update(eqn.outs)
-        step.deps |= makers - {step}
+        step.deps |= {found(m) for m in makers} - {step}
         self.maker.update(dict.fromkeys(eqn.outs, step))
         for r in roots:
             self.readers.setdefault(r, []).append(step)
@@ -90,11 +95,13 @@ class Grouping:
         reduction = eqn.prim.kind == "reduction"
         space = squeezed((eqn.ins[0] if reduction else eqn.outs[0]).aval.shape)
         axes = reduced_axes(eqn) if reduction else None
-        near = [*makers, *[s for r in roots for s in self.readers.get(r, ())]]
+        near = [*makers, *[found(s) for r in roots for s in self.readers.get(r, ())]]
         for step in sorted(set(near), key=lambda s: -s.order):
             if step.kind == "group" and step.space == space and self.fits(step, eqn, makers, axes):
                 if reduction:
                     step.reduced = axes
+                for other in sorted(makers - {step}, key=lambda s: -s.order):
+                    self.merge(step, other)
                 return step
         step = Step("group", order, space)
         step.reduced = axes
@@ -108,10 +115,39 @@ class Grouping:
             return False
         for atom in eqn.ins:
             view = self.view(atom)
-            if self.maker.get(view.root) is step:
+            if self.made_by(view.root, step):
                 if view.root in step.finals or not view.whole or squeezed(view.shape) != step.space:
                     return False
         return not any(m is not step and reaches(m, step) for m in makers)
+
+    def made_by(self, root, step: Step) -> bool:
+        """True when the step computes this variable."""
+        return root in self.maker and found(self.maker[root]) is step
+
+    def merge(self, step: Step, other: Step):
+        """Make two groups one, where that is one pass and leaves an order of steps."""
+        if (other.kind != "group" or other.space != step.space or other.reduced or other.weight > 200
+                or step.repeats and step.weight + other.weight > SHORT):
+            return
+        if any(d is not b and reaches(d, b) for a, b in ((step, other), (other, step))
+               for d in map(found, a.deps)):
+            return
+        if not self.reads_whole(step, other) or not self.reads_whole(other, step):
+            return
+        order = sorted(zip(step.places + other.places, step.eqns + other.eqns), key=lambda pair: pair[0])
+        step.places, step.eqns = [p for p, _ in order], [e for _, e in order]
+        step.weight += other.weight
+        step.finals |= other.finals
+        step.deps = {found(d) for d in step.deps | other.deps} - {step, other}
+        other.into = step
+
+    def reads_whole(self, step: Step, other: Step) -> bool:
+        """True when `step` reads the values of `other` entry by entry, if at all."""
+        if other not in set(map(found, step.deps)):
+            return True
+        views = [self.view(a) for eqn in step.eqns for a in eqn.ins]
+        return all(v.root not in other.finals and v.whole and squeezed(v.shape) == step.space
+                   for v in views if self.made_by(v.root, other))
 
 
 def _same_reduction(step: Step, axes) -> bool:
@@ -138,14 +174,21 @@ def rows_last(space, axes) -> bool | None:
     return False if axes == tuple(range(n)) else None
 
 
+def found(step: Step) -> Step:
+    """The step that a step has become by merging."""
+    while step.into is not None:
+        step = step.into
+    return step
+
+
 def reaches(start: Step, target: Step) -> bool:
     """True when `start` is, or waits for, `target`."""
     seen, stack = set(), [start]
     while stack:
-        step = stack.pop()
+        step = found(stack.pop())
         if step is target:
             return True
-        if step not in seen and step.order >= 0:
+        if step not in seen:
             seen.add(step)
             stack.extend(step.deps)
     return False
@@ -167,7 +210,8 @@ def in_order(steps: list[Step]) -> list[Step]:
                 out.append(step)
                 continue
             stack.append((step, True))
-            stack += [(d, False) for d in sorted(step.deps, key=lambda s: -s.order) if d not in done]
+            stack += [(d, False) for d in sorted(set(map(found, step.deps)), key=lambda s: -s.order)
+                      if d not in done]
     for step in steps:
         visit(step)
     return out

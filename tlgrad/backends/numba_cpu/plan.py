@@ -85,7 +85,7 @@ class Plan:
         wanted = {g.view(a).root for a in self.jaxpr.outs}
         for step in g.steps:
             for eqn in step.eqns:
-                wanted |= {g.view(a).root for a in eqn.ins if g.maker.get(g.view(a).root) is not step}
+                wanted |= {g.view(a).root for a in eqn.ins if not g.made_by(g.view(a).root, step)}
         return wanted
 
     # -- arrays
