@@ -19,6 +19,7 @@ from tlgrad.api.vmap import vmap
 from tlgrad.control.checkpoint import checkpoint
 from tlgrad.control.cond import cond, switch
 from tlgrad.control.custom import custom_jvp, custom_vjp
+from tlgrad.control.implicit import fixed_point, root
 from tlgrad.control.loops import iterate, scan
 from tlgrad.control.stop import stop_gradient
 from tlgrad.control.while_loop import while_loop
@@ -29,7 +30,7 @@ from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16,
 from tlgrad.core.limits import finfo
 from tlgrad.core.tensor import Tensor, tensor
 from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any, arange, arccos,
-                          arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax, argmin,
+                          arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
                           argsort, array, asarray, asin, asinh, atan, atan2, atanh,
                           broadcast_arrays, broadcast_to, cbrt, ceil, clip, concat, concatenate,
                           conj, copysign, cos, cosh, cross, cumprod, cumsum, diag, diagonal, diff,
@@ -46,6 +47,7 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
                           std, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot,
                           tile, top_k, trace, transpose, tril, triu, trunc, unstack, var, vecdot,
                           where, zeros, zeros_like)
+from tlgrad.numpy.minimising import argmin
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic
 from tlgrad.patterns import (einsum, expand, explain, pack, parse_shape, rearrange, reduce,

@@ -174,3 +174,11 @@ class KernelError(TlgradError, RuntimeError):
     Fails:  check_kernel(kernel) where an operation reads a value that is bound later
     Write:  report it with the text of the kernel; tl.run(f, device="reference") still runs f
     """
+
+
+class ConvergenceError(TlgradError, ArithmeticError):
+    """A solver ended with a residual above its tolerance; the message gives both.
+
+    Fails:  tl.fixed_point(lambda z: 2 * z + 1, 1.0)
+    Write:  tl.fixed_point(lambda z: 0.5 * z + 1, 1.0)
+    """

@@ -107,8 +107,9 @@ def _partial_eval(trace, args, *, cond, body, n_consts, counted, memory):
         return trace.emit(while_p, args, dict(cond=cond, body=body, n_consts=n_consts,
                                               counted=counted, memory=memory))
     known_body = reorder(cut.known[0], range(1, len(cut.known[0].in_binders)))
-    known = while_p.bind(*pick(consts, cut.consts, False), *pick(carry, unknown, False), cond=test, body=known_body,
-                         n_consts=cut.consts.count(False), counted=True, memory=memory)
+    operands = [*pick(consts, cut.consts, False), *pick(carry, unknown, False)]
+    known = while_p.bind(*operands, cond=test, body=known_body, n_consts=cut.consts.count(False),
+                         counted=True, memory=memory)
     later = layout._replace(results=tuple(unknown))
     more = trace.emit(sweeps_p, [known[-1], *consts, *carry], later._asdict()) if any(unknown) else []
     first, second = iter(known), iter(more)
