@@ -80,6 +80,6 @@ def fold(layout):
 @lru_cache(maxsize=None)
 def contraction(layout, fused):
     """The kernel ``(terms, rows, columns, a, b, accumulators)`` of ordered sums of products."""
-    width = lanes("mul") if layout == BINARY128 and not fused else 1
+    width = lanes("mul") if layout == BINARY128 else 1
     multiply = quad.mul_ifma if LIBRARY.has("avx512ifma") else quad.mul
     return LIBRARY.function(folds.contraction(layout, width, fused, multiply), 3, 3)

@@ -7,6 +7,7 @@ scalar function, from the start.
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat import quad, wide
 from tlgrad.kernels.softfloat.drivers import load_group, store_group
+from tlgrad.kernels.softfloat.quad_fma import fma
 from tlgrad.kernels.softfloat.words import Words
 
 FOLD_ONE = """define internal void @one(i64 %terms, i64 %lanes, i64 %l, ptr %x, ptr %out) noinline {{
@@ -215,7 +216,8 @@ def contraction(layout, width, fused, multiply):
     emitter = Words(max(width, 2), block="head")
     acc, start = _section(emitter, lambda: list(load_group(emitter, "%out", "%cell")))
     spread, splat = _section(emitter, lambda: [_splat(emitter, n) for n in ("%al", "%ah")])
-    (total, special), lines = _section(emitter, lambda: _multiply_add(emitter, multiply, spread))
+    advance = _fused if fused else _multiply_add
+    (total, special), lines = _section(emitter, lambda: advance(emitter, multiply, spread))
     _, finish = _section(emitter, lambda: store_group(emitter, "%out", "%cell", *total))
     lanes = emitter.lanes
     text = DOT.format(width=lanes, start=start, splat=splat, lines=lines, finish=finish,
@@ -229,6 +231,13 @@ def contraction(layout, width, fused, multiply):
 def _multiply_add(emitter, multiply, spread):
     low, high, special = multiply(*spread, *load_group(emitter, "%b", "%bj"))
     return quad.add(*_pair(emitter, "%lo", "%hi"), low, high), special
+
+
+def _fused(emitter, multiply, spread):
+    del multiply
+    low, high, special = fma(*spread, *load_group(emitter, "%b", "%bj"),
+                             *_pair(emitter, "%lo", "%hi"))
+    return (low, high), special
 
 
 def _pair(emitter, low, high):

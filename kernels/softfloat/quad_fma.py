@@ -6,19 +6,20 @@ from tlgrad.kernels.softfloat.words import (
 
 
 def fma(al, ah, bl, bh, cl, ch):
-    """a * b + c, rounded once; subnormal, infinite and NaN operands, zero factors and subnormal
-    results are flagged.
+    """a * b + c, rounded once; subnormal, infinite and NaN operands and subnormal results are
+    flagged.
 
     Product and c stand in 256 bits, leading bit at 252 or 253; the one of smaller exponent moves
     right. The 28 zero bits below the product keep a small move exact, so that a sum that cancels
     is exact; after a long move a sticky bit is enough.
     """
     ea, eb, ec = ((x & MAGNITUDE).lshr(48) for x in (ah, bh, ch))
-    flat = _zero(cl, ch)
-    product, addend = _product(al, ah, bl, bh), _addend(cl, ch, flat)
+    flat, empty = _zero(cl, ch), _zero(al, ah) | _zero(bl, bh)
+    product = [select(empty, 0, w) for w in _product(al, ah, bl, bh)]
+    addend = _addend(cl, ch, flat)
     ep = ea + eb - 16383
-    gap = select(flat, 0, ep - ec)
-    ahead = ~(gap < 0)                                              # the product stays
+    gap = select(flat | empty, 0, ep - ec)
+    ahead = ~(gap < 0) & ~empty                                     # the product stays
     high = [select(ahead, p, c) for p, c in zip(product, addend)]
     low = [select(ahead, c, p) for p, c in zip(product, addend)]
     low, lost = right_words(low, umin(select(ahead, gap, -gap), 255))
@@ -32,9 +33,11 @@ def fma(al, ah, bl, bh, cl, ch):
     code = select(ahead, ep, ec) + 2
     low, high, code = _rounded(total, code)
     below = ~code.ult(FAR) & ~nothing
-    special = below | umax(umax(ea, eb), ec).eq(0x7fff) | umin(ea, eb).eq(0) | (ec.eq(0) & ~flat)
+    special = below | umax(umax(ea, eb), ec).eq(0x7fff) | (umin(ea, eb).eq(0) & ~empty)
+    special = special | (ec.eq(0) & ~flat)
     low, high = _limit(low, high + (code << 48))
-    return select(nothing, 0, low), select(nothing, 0, high | sign), special
+    nil = (ah ^ bh) & ch & SIGN                                     # -0 of two negative zeros only
+    return select(nothing, 0, low), select(nothing, nil, high | sign), special
 
 
 def _product(al, ah, bl, bh):
