@@ -35,19 +35,20 @@ def _grid(x):
 
 def erf_narrow(x):
     i, c, d = _grid(x)
-    step = i.lookup(table("erf_slope")) * d
-    y = i.lookup(table("erf_high")) + fma(step, _hermite_series(c, d, 5), step)
+    slope, value = i.lookup(table("erf_slope"), table("erf_high"))
+    step = slope * d
+    y = value + fma(step, _hermite_series(c, d, 5), step)
     return copysign(y, x.sign())
 
 
 def erf_parts(x):
     """(h, l) = erf|x| in two words, absolute error about 2**-64."""
     i, c, d = _grid(x)
-    slope = i.lookup(table("erf_slope"))
+    value, value_low, slope, slope_low = i.lookup(
+        table("erf_high"), table("erf_low"), table("erf_slope"), table("erf_slope_low"))
     step, step_low = two_product(slope, d)
-    h, l = two_sum(i.lookup(table("erf_high")), step)
-    step_low = fma(i.lookup(table("erf_slope_low")), d, step_low)
-    rest = fma(step, _hermite_series(c, d, 6), step_low + i.lookup(table("erf_low")))
+    h, l = two_sum(value, step)
+    rest = fma(step, _hermite_series(c, d, 6), fma(slope_low, d, step_low) + value_low)
     return fast_two_sum(h, l + rest)
 
 

@@ -77,9 +77,8 @@ def exp_sixteenths(word, r, low, far):
     range."""
     q = horner(numbers("expm1_sixteenth")[1:], r)
     p = r + fma(r * r, q, low)
-    i = word & 15
-    high = i.lookup(table("exp2_16_high"))
-    s = high + fma(high, p, i.lookup(table("exp2_16_low")))
+    high, rest = (word & 15).lookup(table("exp2_16_high"), table("exp2_16_low"))
+    s = high + fma(high, p, rest)
 
     def in_two_steps():
         k = (word << 13).ashr(17)

@@ -22,10 +22,10 @@ def _angle_parts(n, d, ratio):
     p2, p2_low = two_product(c, n)
     dh, dl = fast_two_sum(d, p2)
     q, ql = divide(nh, nl - p_low, dh, dl + p2_low)
-    i = word & 15
+    high, low = (word & 15).lookup(table("atan_high"), table("atan_low"))
     z = q * q
-    tail = fma(q * z, horner(numbers("atan")[1:], z), ql + i.lookup(table("atan_low")))
-    h, l = fast_two_sum(i.lookup(table("atan_high")), q)
+    tail = fma(q * z, horner(numbers("atan")[1:], z), ql + low)
+    h, l = fast_two_sum(high, q)
     return h, l + tail
 
 

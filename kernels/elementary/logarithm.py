@@ -29,14 +29,14 @@ class Split:
     """u = 2**k z: the table index `i`, `k` as a float, `step` = k << 52, `z`, and whether u is in
     the centre."""
 
-    def __init__(self, u):
+    def __init__(self, u, columns=("log_c", "log_high", "log_low")):
         t = u.bits() - _offset()
         self.step = t & EXPONENT
         self.i = t.lshr(48) & 15
         biased = (t + (1024 << 52)).lshr(52) | 0x4330000000000000
         self.k = biased.as_float() - (2.0 ** 52 + 1024.0)
         self.z = (u.bits() - self.step).as_float()
-        self.c = self.i.lookup(table("log_c"))
+        self.c, *self.logs = self.i.lookup(*(table(name) for name in columns))
         self.r = fma(self.z, self.c, -1.0)
         self.middle = (t & -(1 << 48)).eq(_centre() << 48)
 
@@ -53,10 +53,10 @@ class Split:
 
 def _log_narrow(u, exact=None):
     """log(u) for a positive normal u; `exact` is u - 1 before rounding."""
-    p = Split(u)
+    p = Split(u, ("log_c", "log_one"))
     r = p.r if exact is None else select(p.middle, exact, p.r)
     q = horner(numbers("log_narrow")[1:], r)
-    return fma(p.k, numbers("ln2_words")[0], p.i.lookup(table("log_one")) + fma(r * r, q, r))
+    return fma(p.k, numbers("ln2_words")[0], p.logs[0] + fma(r * r, q, r))
 
 
 def _ends(y, x, zero):
@@ -65,25 +65,25 @@ def _ends(y, x, zero):
     return select(x.eq(INF), INF, y)
 
 
-def log_narrow(x):
+def log_narrow(x, ties):
+    """`ties` settles the inputs whose value is a midpoint: one branch serves them and the ends."""
     y = _log_narrow(x)
-    return rare(~(x > 0.0) | x.eq(INF), lambda: (_ends(y, x, 0.0),), y)
+    return rare(~(x > 0.0) | x.eq(INF) | ties.found(y), lambda: (_ends(ties.settled(y), x, 0.0),), y)
 
 
-def log1p_narrow(x):
+def log1p_narrow(x, ties):
     u = x + 1.0
     y = _log_narrow(u, x)
 
     def slow():
-        return (select(x.eq(0.0), x, _ends(y, x, -1.0)),)
-    return rare(~(x.abs() < INF) | ~(u > 0.0) | x.eq(0.0), slow, y)
+        return (select(x.eq(0.0), x, _ends(ties.settled(y), x, -1.0)),)
+    return rare(~(x.abs() < INF) | ~(u > 0.0) | x.eq(0.0) | ties.found(y), slow, y)
 
 
 def _table_sum(p):
     """(T, tail) = k ln2 - log c in two words; T is exact."""
     high, low = numbers("ln2")
-    return (fma(p.k, high, p.i.lookup(table("log_high"))),
-            fma(p.k, low, p.i.lookup(table("log_low"))))
+    return fma(p.k, high, p.logs[0]), fma(p.k, low, p.logs[1])
 
 
 def _finish(p, r, tail):

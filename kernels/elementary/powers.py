@@ -49,7 +49,7 @@ def cbrt(x):
     s, s_low = two_product(p, c)
     c_low = ((m - s) - fma(p_low, c, s_low)) * (y * y * (1 / 3))
     scale = ((q - 341.0).to_integer() + 1023 << 52).as_float()
-    g, g_low = j.lookup(table("cbrt_of_power_high")), j.lookup(table("cbrt_of_power_low"))
+    g, g_low = j.lookup(table("cbrt_of_power_high"), table("cbrt_of_power_low"))
     h = c * g
     z = h + (fma(c, g, -h) + fma(c_low, g, c * g_low))
     z = z * select(small, scale * 2.0 ** -18, scale)

@@ -28,6 +28,7 @@ class Elementary:
     wide: Callable
     ulps: float | None
     rounded: bool = True
+    merges: bool = False                # the narrow body takes `Ties` and merges their branch
 
     @property
     def source(self):
@@ -41,19 +42,29 @@ class Elementary:
         return EXCEPTIONAL.get(self.name, {})
 
 
-def _settle(x, y, cases):
-    """`y`, moved off the midpoint for the listed inputs `x` (an f32), whose binary64 value is a
-    tie."""
-    if not cases:
+class Ties:
+    """The exceptional inputs of a function at `x`: whether one may be there, and the value settled."""
+
+    def __init__(self, x, cases):
+        self.x, self.cases = x, cases
+
+    def found(self, y):
+        """Whether the binary64 `y` is a midpoint of two normal binary32 numbers."""
+        return (y.bits() << 35).eq(TIE) if self.cases else y.ne(y)
+
+    def settled(self, y):
+        for word, result in self.cases.items():
+            value = struct.unpack("<f", struct.pack("<I", result))[0]
+            y = select(self.x.bits().eq(word), value, y)
         return y
 
-    def slow():
-        z = y
-        for word, result in cases.items():
-            value = struct.unpack("<f", struct.pack("<I", result))[0]
-            z = select(x.bits().eq(word), value, z)
-        return (z,)
-    return rare((y.bits() << 35).eq(TIE), slow, y)
+
+def _narrow(function, ties, values):
+    """The value of the narrow body, with the exceptional inputs settled."""
+    if function.merges:
+        return function.narrow(*values, ties)
+    y = function.narrow(*values)
+    return rare(ties.found(y), lambda: (ties.settled(y),), y) if ties.cases else y
 
 
 def unrounded(name, *values):
@@ -61,7 +72,7 @@ def unrounded(name, *values):
 
     Rounding it once to binary16 or bfloat16 gives the function's result in those formats.
     """
-    return FUNCTIONS[name].narrow(*values)
+    return _narrow(FUNCTIONS[name], Ties(values[0], {}), values)
 
 
 def render(name, *values):
@@ -75,8 +86,8 @@ def render(name, *values):
     function = FUNCTIONS[name]
     if values[0].type == "f64":
         return function.wide(*values)
-    y = function.narrow(*(v.f64() for v in values))
-    return _settle(values[0], y, function.exceptional).f32()
+    ties = Ties(values[0], function.exceptional)
+    return _narrow(function, ties, [v.f64() for v in values]).f32()
 
 
 def _table(*rows):
@@ -90,10 +101,10 @@ FUNCTIONS = _table(
     ("exp2", 1, E.exp2, E.exp2, 0.55),
     ("exp10", 1, E.exp10, E.exp10, 0.55),
     ("expm1", 1, E.expm1_narrow, E.expm1_wide, 0.60),
-    ("log", 1, L.log_narrow, L.log_wide, 0.57),
+    ("log", 1, L.log_narrow, L.log_wide, 0.57, True, True),
     ("log2", 1, L.log2, L.log2, 0.55),
     ("log10", 1, L.log10, L.log10, 0.55),
-    ("log1p", 1, L.log1p_narrow, L.log1p_wide, 0.57),
+    ("log1p", 1, L.log1p_narrow, L.log1p_wide, 0.57, True, True),
     ("sin", 1, T.sin_narrow, T.sin_wide, 0.72),
     ("cos", 1, T.cos_narrow, T.cos_wide, 0.72),
     ("tan", 1, T.tan, T.tan, 0.60),

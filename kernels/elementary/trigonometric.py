@@ -22,7 +22,8 @@ def _reduce_huge(a):
     i = a.bits().lshr(52) - EXPONENT_0
     i = select(i < 0, 0, select(i > 1004, 1004, i))
     m = ((a.bits() & ((1 << 52) - 1)) | (1075 << 52)).as_float()
-    h, l = zip(*(two_product(m, i.lookup(table(f"two_over_pi_{j}"))) for j in range(4)))
+    words = i.lookup(*(table(f"two_over_pi_{j}") for j in range(4)))
+    h, l = zip(*(two_product(m, w) for w in words))
     first = fma((h[0] * 0.25).rint(), -4.0, h[0])
     s1, e1 = two_sum(first, l[0])
     s2, e2 = two_sum(s1, h[1])

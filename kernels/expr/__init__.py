@@ -18,7 +18,8 @@ An emitter is any object with these methods:
                                    (``ne`` is true for NaN, the others false): ``lt le gt ge eq
                                    ne ult``; the rest: ``select bitcast fpext fptrunc sitofp
                                    fptosi sext zext trunc``
-``lookup(table, index)``           handle of ``table[index]``, `index` an in-range ``i64``
+``lookup(tables, index)``          list of the handles of ``table[index]`` for tables of one
+                                   length; `index` is an in-range ``i64``
 ``rare(mask, slow, values)``       `values` where `mask` is false, and those that ``slow()``
                                    returns where it is true; ``slow`` need not be run if no
                                    lane has the mask

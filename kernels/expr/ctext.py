@@ -87,9 +87,9 @@ class CText:
             return f"({unsigned}){h[0]} < ({unsigned}){h[1]}"
         return f"{h[0]} >> {h[1]}" if name == "ashr" else f"({TYPE[type]}){h[0]}"
 
-    def lookup(self, table, index):
-        self.tables[table.name] = table
-        return self.emit(f"tlgrad_{table.name}[{index.handle}]", "f64")
+    def lookup(self, tables, index):
+        self.tables |= {table.name: table for table in tables}
+        return [self.emit(f"tlgrad_{table.name}[{index.handle}]", "f64") for table in tables]
 
     def rare(self, mask, slow, values):
         names = [self.emit(v.handle, v.type) for v in values]

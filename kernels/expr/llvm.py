@@ -9,12 +9,13 @@ elsewhere.
 
 Needs LLVM 19 or newer (``splat`` constants, opaque pointers).
 """
+import functools
 import itertools
 import struct
 
 import numpy as np
 
-from .value import Value, WIDTH
+from .value import Table, Value, WIDTH
 
 TYPE = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32", "b": "i1"}
 INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor",
@@ -23,7 +24,7 @@ INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "
 FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "lt": "fcmp olt",
          "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "rint": "roundeven"}
-SMALL = 16
+SMALL = 64                              # doubles
 COLD = '!{!"branch_weights", i32 1, i32 4000}'
 
 
@@ -36,6 +37,15 @@ def literal(number, type):
         return str((int(number) + (1 << width - 1)) % (1 << width) - (1 << width - 1))
     number = float(np.float32(number)) if type == "f32" else float(number)
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016x}"
+
+
+@functools.cache
+def _interleaved(tables, stride):
+    """The tables as the columns of one of `stride`, the rest zero."""
+    columns = np.zeros((len(tables[0]), stride))
+    for j, table in enumerate(tables):
+        columns[:, j] = table.numbers
+    return Table(".".join(t.name for t in tables), tuple(columns.ravel().tolist()))
 
 
 class LLVM:
@@ -109,35 +119,75 @@ class LLVM:
                                              "align 64")
         return symbol
 
-    def lookup(self, table, index):
-        if self.avx512 and self.lanes == 8 and len(table) in (8, 16):
-            return self._permute(table, index)
-        symbol = self.global_of(table)
-        if self.lanes == 1:
-            return self._load(symbol, index.handle)
-        return self._gather(symbol, index)
+    def lookup(self, tables, index):
+        if self.avx512 and self.lanes == 8:
+            small = len(tables[0]) in (8, 16)
+            return [self._permute(t, index) if small else self._gather(t, index) for t in tables]
+        if len(tables) > 1 and self.lanes % 4 == 0:
+            return self._rows(tables, index)
+        return [self._load_lanes(t, index) for t in tables]
 
-    def _load(self, symbol, index):
-        pointer = self.emit(f"getelementptr inbounds double, ptr {symbol}, i64 {index}")
-        return self.emit(f"load double, ptr {pointer}, align 8")
+    def _at(self, symbol, index, stride=1):
+        """The address of row `index` (an i64 operand)."""
+        row = "double" if stride == 1 else f"[{stride} x double]"
+        return self.emit(f"getelementptr inbounds {row}, ptr {symbol}, i64 {index}")
 
-    def _gather(self, symbol, index):
-        """One load per lane: faster than the gather instruction except on AVX-512."""
-        n = self.lanes
-        if self.avx512:
-            place = f"getelementptr inbounds double, ptr {symbol}, {self.typed(index)}"
-            types = f"<{n} x ptr>", "i32", f"<{n} x i1>", f"<{n} x double>"
-            name = f"@llvm.masked.gather.v{n}f64.v{n}p0"
-            self.declare(name, types[3], [types[0], "i32 immarg", *types[2:]])
-            values = self.emit(place), "8", "splat (i1 true)", "poison"
-            arguments = ", ".join(f"{t} {v}" for t, v in zip(types, values))
-            return self.emit(f"call {types[3]} {name}({arguments})")
-        out = "poison"
+    def _load_lanes(self, table, index):
+        """One load per lane: faster than a gather instruction except on AVX-512."""
+        n, symbol, out = self.lanes, self.global_of(table), "poison"
+        if n == 1:
+            return self.emit(f"load double, ptr {self._at(symbol, index.handle)}, align 8")
         for lane in range(n):
             i = self.emit(f"extractelement {self.typed(index)}, i64 {lane}")
-            x = self._load(symbol, i)
+            x = self.emit(f"load double, ptr {self._at(symbol, i)}, align 8")
             out = self.emit(f"insertelement <{n} x double> {out}, double {x}, i64 {lane}")
         return out
+
+    def _gather(self, table, index):
+        n, symbol = self.lanes, self.global_of(table)
+        place = f"getelementptr inbounds double, ptr {symbol}, {self.typed(index)}"
+        types = f"<{n} x ptr>", "i32", f"<{n} x i1>", f"<{n} x double>"
+        name = f"@llvm.masked.gather.v{n}f64.v{n}p0"
+        self.declare(name, types[3], [types[0], "i32 immarg", *types[2:]])
+        values = self.emit(place), "8", "splat (i1 true)", "poison"
+        arguments = ", ".join(f"{t} {v}" for t, v in zip(types, values))
+        return self.emit(f"call {types[3]} {name}({arguments})")
+
+    def _rows(self, tables, index):
+        """Several tables as one with rows of 2 or 4: one vector load per lane, then transposes."""
+        stride = 2 if len(tables) == 2 else 4
+        symbol = self.global_of(_interleaved(tables, stride))
+        quads = []
+        for first in range(0, self.lanes, 4):
+            rows = []
+            for lane in range(first, first + 4):
+                i = self.emit(f"extractelement {self.typed(index)}, i64 {lane}")
+                place = self._at(symbol, i, stride)
+                rows.append(self.emit(f"load <{stride} x double>, ptr {place}, align 8"))
+            quads.append(self._transposed(rows, stride))
+        return [self._joined(column) for column in list(zip(*quads))[:len(tables)]]
+
+    def _shuffle(self, a, b, size, lanes):
+        mask = ", ".join(f"i32 {i}" for i in lanes)
+        return self.emit(f"shufflevector <{size} x double> {a}, <{size} x double> {b}, "
+                         f"<{len(lanes)} x i32> <{mask}>")
+
+    def _transposed(self, rows, stride):
+        """The columns of four rows of `stride`, as <4 x double>."""
+        even, odd, low, high = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
+        if stride == 2:
+            p, q = (self._shuffle(rows[i], rows[i + 2], 2, range(4)) for i in range(2))
+            return [self._shuffle(p, q, 4, m) for m in (even, odd)]
+        pairs = [[self._shuffle(*rows[i:i + 2], 4, m) for m in (even, odd)] for i in (0, 2)]
+        return [self._shuffle(pairs[0][j], pairs[1][j], 4, m) for m in (low, high) for j in range(2)]
+
+    def _joined(self, parts):
+        size = 4
+        while len(parts) > 1:
+            parts = [self._shuffle(*parts[i:i + 2], size, range(2 * size))
+                     for i in range(0, len(parts), 2)]
+            size *= 2
+        return parts[0]
 
     def _permute(self, table, index):
         halves = [", ".join(f"double {literal(x, 'f64')}" for x in table.numbers[i:i + 8])

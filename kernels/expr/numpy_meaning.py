@@ -148,8 +148,8 @@ class Numpy:
             return np.asarray(OPERATIONS[name](*handles))
         return np.asarray(handles[0].astype(DTYPE[type]))
 
-    def lookup(self, table, index):
-        return np.asarray(np.asarray(table.numbers)[index.handle])
+    def lookup(self, tables, index):
+        return [np.asarray(np.asarray(table.numbers)[index.handle]) for table in tables]
 
     def rare(self, mask, slow, values):
         if not mask.handle.any():

@@ -98,9 +98,10 @@ class Value:
         """The sign bit alone, as an integer word."""
         return self.bits() & (1 << WIDTH[self.type] - 1)
 
-    def lookup(self, table):
-        """``table[self]`` for an in-range ``i64``."""
-        return Value(self.emitter, self.emitter.lookup(table, self), "f64")
+    def lookup(self, *tables):
+        """``table[self]`` for an in-range ``i64``: a Value, or a list of them for several tables."""
+        found = [Value(self.emitter, h, "f64") for h in self.emitter.lookup(tables, self)]
+        return found if len(tables) > 1 else found[0]
 
 
 def _first(values):
