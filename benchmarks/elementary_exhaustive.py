@@ -66,28 +66,29 @@ def rounded32(name, x):
 
 # ---------------------------------------------------------------- the run
 
-def _library():
+def library():
     RESULTS.mkdir(exist_ok=True)
     source, target = HERE / "elementary_oracle.cpp", RESULTS / "elementary_oracle.so"
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         subprocess.run(["g++", "-O2", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
                         str(source), "-o", str(target)], check=True)
-    library = ctypes.CDLL(str(target))
-    library.distance.restype = ctypes.c_double
-    return library
+    loaded = ctypes.CDLL(str(target))
+    loaded.distance.restype = ctypes.c_double
+    return loaded
 
 
 def _pointer(name, dtype):
     return ctypes.cast(compiled(name, dtype), ctypes.c_void_p)
 
 
-def _block(library, name, start):
-    """[wrong inputs, undecided inputs] of one block."""
+def filtered(loaded, name, start, stop, step=1):
+    """[wrong inputs, undecided inputs] among the words i * step, start <= i < stop."""
     lists = [np.empty(CAPACITY, np.uint32) for _ in range(2)]
     counts = (ctypes.c_int64 * 2)()
-    status = library.filter(name.encode(), _pointer(name, "float32"), ctypes.c_uint64(start),
-                            ctypes.c_uint64(start + BLOCK), *(ctypes.c_void_p(a.ctypes.data) for a in lists),
-                            ctypes.c_int64(CAPACITY), counts)
+    status = loaded.filter(name.encode(), _pointer(name, "float32"), ctypes.c_uint64(start),
+                           ctypes.c_uint64(stop), ctypes.c_uint64(step),
+                           *(ctypes.c_void_p(a.ctypes.data) for a in lists),
+                           ctypes.c_int64(CAPACITY), counts)
     if status:
         raise ValueError(f"elementary_oracle.cpp has no function {name!r}")
     return [a[:min(n, CAPACITY)].tolist() for a, n in zip(lists, counts)]
@@ -105,14 +106,14 @@ def _resume(name, digest):
 
 def check(name, workers=2, first=0, last=1 << 32):
     """{near, wrong, misses, distance, seconds} over the words in [first, last), by blocks of 2**24."""
-    library, digest = _library(), _digest(name)
+    loaded, digest = library(), _digest(name)
     path, blocks = _resume(name, digest)
     starts = [s for s in range(first, last, BLOCK) if str(s) not in blocks]
     began, before = time.time(), sum(b[2] for b in blocks.values())
 
     def work(start):
         t = time.time()
-        return start, [*_block(library, name, start), time.time() - t]
+        return start, [*filtered(loaded, name, start, start + BLOCK), time.time() - t]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for i, (start, found) in enumerate(tqdm(pool.map(work, starts), name, len(starts))):
             blocks[str(start)] = found
@@ -120,10 +121,11 @@ def check(name, workers=2, first=0, last=1 << 32):
                 path.write_text(json.dumps({"digest": digest, "blocks": blocks}))
     path.write_text(json.dumps({"digest": digest, "blocks": blocks}))
     kept = [blocks[str(s)] for s in range(first, last, BLOCK)]
-    return _judge(name, library, kept, (time.time() - began) + before / workers)
+    return judged(name, loaded, kept, (time.time() - began) + before / workers)
 
 
-def _judge(name, library, blocks, seconds):
+def judged(name, loaded, blocks, seconds):
+    """The row of the table for the filtered `blocks`: MPFR decides what the filter could not."""
     sure = [w for b in blocks for w in b[0]]
     near = [w for b in blocks for w in b[1]]
     x = np.array(near, np.uint32).view(np.float32)
@@ -132,7 +134,7 @@ def _judge(name, library, blocks, seconds):
     off = got.view(np.uint32) != want.view(np.uint32)
     misses = {f"{w:#010x}": f"{v:#010x}"
               for w, v in zip(np.array(near, np.uint32)[off], want.view(np.uint32)[off])}
-    worst = library.distance(name.encode(), _pointer(name, "float16"), ctypes.c_uint64(37))
+    worst = loaded.distance(name.encode(), _pointer(name, "float16"), ctypes.c_uint64(37))
     return {"near": len(near), "exceptional": len(FUNCTIONS[name].exceptional),
             "wrong": len(sure) + len(misses), "distance": round(math.log2(worst or 1e-300), 2),
             "seconds": round(seconds, 1), "misses": misses, "sure": [hex(w) for w in sure[:20]]}

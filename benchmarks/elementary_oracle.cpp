@@ -41,25 +41,33 @@ static function find(const char *name) {
 
 static uint32_t word(float x) { uint32_t u; memcpy(&u, &x, 4); return u; }
 
-// All words in [from, to): wrong[0..] gets the inputs whose result is certainly wrong, near[0..] those the filter
+// libm's values, for formats narrower than binary32.
+extern "C" int values(const char *name, const double *x, double *y, int64_t n) {
+  function f = find(name);
+  if (!f) return -1;
+  for (int64_t i = 0; i < n; i++) y[i] = f(x[i]);
+  return 0;
+}
+
+// The words i * step mod 2^32 for i in [from, to): wrong[0..] gets the inputs whose result is certainly wrong, near[0..] those the filter
 // cannot decide, `capacity` of each at most; counts[0] and counts[1] are how many there were. -1: unknown name.
-extern "C" int filter(const char *name, kernel run, uint64_t from, uint64_t to, uint32_t *wrong, uint32_t *near,
-                      int64_t capacity, int64_t *counts) {
+extern "C" int filter(const char *name, kernel run, uint64_t from, uint64_t to, uint64_t step, uint32_t *wrong,
+                      uint32_t *near, int64_t capacity, int64_t *counts) {
   enum { N = 1 << 14 };
   function f = find(name);
   if (!f) return -1;
   static thread_local float x[N], o[N];
   counts[0] = counts[1] = 0;
   for (uint64_t s = from; s < to; s += N) {
-    for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)(s + i); memcpy(&x[i], &u, 4); }
+    for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)((s + i) * step); memcpy(&x[i], &u, 4); }
     run(x, o, N / 8);
     for (int i = 0; i < N; i++) {
       double y = f((double)x[i]);
-      if (y != y) { if (o[i] == o[i] && counts[0]++ < capacity) wrong[counts[0] - 1] = (uint32_t)(s + i); continue; }
+      if (y != y) { if (o[i] == o[i] && counts[0]++ < capacity) wrong[counts[0] - 1] = word(x[i]); continue; }
       double d = std::isinf(y) ? 0 : y * 0x1p-48;
       uint32_t low = word((float)(y - d)), high = word((float)(y + d));
-      if (low != high) { if (counts[1]++ < capacity) near[counts[1] - 1] = (uint32_t)(s + i); }
-      else if (word(o[i]) != low && counts[0]++ < capacity) wrong[counts[0] - 1] = (uint32_t)(s + i);
+      if (low != high) { if (counts[1]++ < capacity) near[counts[1] - 1] = word(x[i]); }
+      else if (word(o[i]) != low && counts[0]++ < capacity) wrong[counts[0] - 1] = word(x[i]);
     }
   }
   return 0;
