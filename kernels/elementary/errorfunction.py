@@ -113,7 +113,7 @@ def gelu_erf(x):
     p, p_low = two_product(v * 0.5, near)
     middle = p + fma(v * 0.5, near_low, p_low)
     y = select(v < -2.0, far, middle)
-    return select(x > 40.0, x, y)
+    return select((x > 40.0) | x.eq(0.0), x, y)
 
 
 def _scaled_product(v, q, q_low, k):
@@ -135,4 +135,19 @@ def gelu_tanh(x):
     q, q_low, finish = logistic_parts(r, tail)
     p, p_low = two_product(maximum(x, -30.0), q)
     y = finish(p + fma(v, q_low, p_low))
-    return select(x > 30.0, x, y)
+    return select((x > 30.0) | x.eq(0.0), x, y)
+
+
+def _halved(x, y):
+    """`y`, but just above x / 2 for tiny x, where x / 2 can be a midpoint of subnormal results."""
+    half = x * 0.5
+    above = (half.bits() + (1 - (x.bits().lshr(63) << 1))).as_float()
+    return select((x.abs() < 2.0 ** -60) & x.ne(0.0), above, y)
+
+
+def gelu_erf_narrow(x):
+    return _halved(x, gelu_erf(x))
+
+
+def gelu_tanh_narrow(x):
+    return _halved(x, gelu_tanh(x))
