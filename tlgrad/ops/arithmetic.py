@@ -58,13 +58,13 @@ def _div_jvp(primals, tangents):
 
 
 div = elementwise("div", """
-    Quotient x / y, entry by entry; broadcasting; integers are taken as floats.
+    Quotient x / y, entry by entry; broadcasting; integers are taken as float64, as in NumPy.
 
     Rounds once, to nearest even; x / 0 is an infinity or NaN.
 
     >>> div(tl.tensor([1.0, 2.0]), 4)
     tensor([0.25, 0.5 ], float64, shape (2,), cpu)
-    """, arity=2, kinds="fc", jvp=_div_jvp, transpose=_div_transpose)
+    """, arity=2, kinds="fc", inexact="float64", jvp=_div_jvp, transpose=_div_transpose)
 
 sqrt = elementwise("sqrt", """
     Square root of x, correctly rounded; NaN below zero; sqrt(-0) is -0.

@@ -75,29 +75,24 @@ def _expand_mask(x, mask, axis) -> list:
 
 
 def _lay_out(x, items) -> Key:
-    out, layout, axis, apart = [], [], 0, False
-    arrays_seen = last_was_array = False
-    for k in items:
-        if k is None:
+    """Beside an index array an integer is an index array of shape (), as in NumPy."""
+    axes = iter(range(x.ndim))
+    items = [k if k is None else _item(k, x.shape[axis := next(axes)], axis) for k in items]
+    arrays = any(isinstance(k, Value) for k in items)
+    layout, axis, places = [], 0, []
+    for place, item in enumerate(items):
+        if item is None:
             layout.append(("new",))
-            last_was_array = False
-            continue
-        item = _item(k, x.shape[axis], axis)
-        is_array = isinstance(item, Value)
-        if isinstance(item, slice):
+        elif isinstance(item, slice):
             layout.append(("slice", axis))
-        elif is_array or isinstance(item, int):
-            if is_array and arrays_seen and not last_was_array:
-                apart = True
-            if is_array and not arrays_seen:
+        elif arrays:
+            if not places:
                 layout.append(("arrays",))
-                arrays_seen = True
-        last_was_array = is_array or isinstance(item, int) and last_was_array
-        out.append(item)
-        axis += 1
-    if apart:                                  # arrays apart from one another: their axes come first
+            places.append(place)
+        axis += item is not None
+    if places and places[-1] - places[0] >= len(places):     # apart from one another: their axes come first
         layout = [("arrays",), *[g for g in layout if g != ("arrays",)]]
-    return Key(tuple(out), tuple(layout))
+    return Key(tuple(k for k in items if k is not None), tuple(layout))
 
 
 def _item(k, n: int, axis: int):

@@ -98,14 +98,18 @@ def _check_fits(v: Tensor, dtype: DType):
                          f"e.g. tl.convert(x, tl.int64) [{user_source()}]")
 
 
-def promote(args, name: str, inexact: bool = False, same: bool = True) -> list[Value]:
-    """Operands for an elementwise primitive: one dtype (if `same`), one shape or ()."""
+def promote(args, name: str, inexact: bool | str = False, same: bool = True) -> list[Value]:
+    """Operands for an elementwise primitive: one dtype (if `same`), one shape or ().
+
+    inexact: integers become floats, by their width or, for "float64", always (division).
+    """
     values = [x if isinstance(x, Value) else as_value(x, f"argument {k} of {name}")
               for k, x in enumerate(args)]
     if same:
         dtype, weak = common_dtype(values)
         if inexact:
-            dtype = dtypes.default_weak("f") if weak and dtype.kind in "biu" else to_inexact(dtype)
+            wide = dtype.kind in "biu" and (weak or inexact == "float64")
+            dtype = dtypes.float64 if wide else to_inexact(dtype)
         values = [as_dtype_value(v, dtype, weak) for v in values]
     return broadcast_together(values, name)
 
