@@ -31,6 +31,11 @@ class Explanation:
         self.operands, self.result = operands, result
         self.text = "\n".join([f"{title}: {' '.join(pattern.split())}", *_axis_table(axes, operands), *lines])
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The length of every name."""
+        return {a.name: a.length for a in self.axes}
+
     def __repr__(self):
         return self.text
 

@@ -41,12 +41,15 @@ def _named_fits(pattern, ranks) -> bool:
 
 
 def parse_letters(pattern: str) -> Einsum | None:
-    """The pattern read letter by letter; None when it has other words than letters in a row."""
+    """The pattern read letter by letter; None when it has other words than letters in a row, or when
+    the two readings are the same."""
     left, arrow, right = pattern.partition("->")
     chunks = [_CHUNK.fullmatch(c.strip()) for c in (*left.split(","), right)]
     if None in chunks or not arrow and not left.strip():
         return None
     *terms, out = [(*m.group(1), *([ELLIPSIS] if m.group(2) else []), *m.group(3)) for m in chunks]
+    if arrow and max(map(len, (*terms, out))) < 2:
+        return None
     return Einsum(tuple(terms), tuple(out if arrow else _implicit(terms)))
 
 
