@@ -39,7 +39,8 @@ TABLE = [
     ("blanks of every kind", "\trow\n feature -> feature", (A,), [5, 7, 9])]
 
 
-@pytest.mark.parametrize("pattern, operands, expected", [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@pytest.mark.parametrize("pattern, operands, expected", [row[1:] for row in TABLE],
+                         ids=[row[0] for row in TABLE])
 @pytest.mark.parametrize("order", ["ordered", "fused", "tree", "free"])
 def test_worked_values(pattern, operands, expected, order):
     got = tl.einsum(pattern, *operands, order=order)
@@ -81,7 +82,8 @@ def test_sums_start_at_plus_zero(pattern, operands):
 @pytest.mark.parametrize("order", ["ordered", "fused", "tree"])
 @pytest.mark.parametrize("pattern, terms, out, shapes", [
     ("k ->", [("k",)], (), [(300,)]), ("k, k ->", [("k",), ("k",)], (), [(300,), (300,)]),
-    ("k, k, k ->", [("k",)] * 3, (), [(300,)] * 3), ("k a, k -> a", [("k", "a"), ("k",)], ("a",), [(129, 2), (129,)]),
+    ("k, k, k ->", [("k",)] * 3, (), [(300,)] * 3), ("k a, k -> a", [("k", "a"), ("k",)], ("a",), [(129, 2),
+        (129,)]),
     ("k l, l, k -> ", [("k", "l"), ("l",), ("k",)], (), [(20, 13), (13,), (20,)])],
     ids=["sum", "dot", "triple", "matrix-vector", "form"])
 def test_long_sums_have_the_documented_words(order, pattern, terms, out, shapes):

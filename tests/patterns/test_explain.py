@@ -45,10 +45,13 @@ rearrange: b h q c -> b q (h c)
 
 
 @pytest.mark.parametrize("pattern, args, lengths, words", [
-    ("a b -> b", dict(a=2, b=3), {}, "reduce by sum"), ("a b -> b", dict(a=2, b=3), {"by": "max"}, "max of 2 entries"),
-    ("a -> a c", dict(a=2, c=3), {}, "repeated to (2, 3): a view"), ("(a b) -> b a", dict(a=2, b=3), {}, "split into"),
+    ("a b -> b", dict(a=2, b=3), {}, "reduce by sum"), ("a b -> b", dict(a=2, b=3), {"by": "max"},
+                                                        "max of 2 entries"),
+    ("a -> a c", dict(a=2, c=3), {}, "repeated to (2, 3): a view"), ("(a b) -> b a", dict(a=2, b=3), {},
+        "split into"),
     ("i i -> i", dict(i=3), {}, "y = y + x0[i, i]"), ("a -> a", dict(a=3), {}, "nothing to do"),
-    ("a, a ->", dict(a=0), {}, "no work: there are no terms"), ("a, b -> a b", dict(a=0, b=2), {}, "no work: the result")])
+    ("a, a ->", dict(a=0), {}, "no work: there are no terms"), ("a, b -> a b", dict(a=0, b=2), {},
+        "no work: the result")])
 def test_what_is_said(pattern, args, lengths, words):
     assert words in str(tl.explain(pattern, **args, **lengths))
 
@@ -58,7 +61,8 @@ def test_stretched_axes_are_read_at_zero():
 
 
 @pytest.mark.parametrize("pattern, shapes", [
-    ("b h q f, b h k f -> b h q k", [(4, 8, 16, 8)] * 2), ("a b -> b", [(2, 3)]), ("... a -> a ...", [(2, 3, 4)]),
+    ("b h q f, b h k f -> b h q k", [(4, 8, 16, 8)] * 2), ("a b -> b", [(2, 3)]), ("... a -> a ...", [(2, 3,
+        4)]),
     ("ij,jk,kl->il", [(2, 2)] * 3), (", ->", [(), ()])])
 def test_picture_is_svg_with_every_axis_inside(pattern, shapes):
     explanation = tl.explain(pattern, *shapes)

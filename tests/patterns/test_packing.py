@@ -36,13 +36,15 @@ def test_parse_shape_skips_and_checks():
     x = np.zeros((2, 1, 3, 4))
     assert tl.parse_shape(x, "batch 1 _ w") == {"batch": 2, "w": 4}
     assert list(tl.parse_shape(x, "... w")) == ["w"] and tl.parse_shape(x, "a ... 4") == {"a": 2}
-    assert tl.rearrange(np.zeros(8), "(batch w) -> batch w", **tl.parse_shape(x, "batch _ _ w")).shape == (2, 4)
+    assert tl.rearrange(np.zeros(8), "(batch w) -> batch w", **tl.parse_shape(x, "batch _ _ w")).shape == (2,
+        4)
 
 
 @pytest.mark.parametrize("call, words", [
     (lambda: tl.pack([], "a *"), "there are no tensors to pack"),
     (lambda: tl.pack([np.ones(2)], "a *  b"), "tensor 0 has 1 axes, the pattern names 2: (2,)"),
-    (lambda: tl.pack([np.ones((2, 3)), np.ones((3, 3))], "a *"), "axis 'a' has length 2 in tensor 0 and 3 in tensor 1"),
+    (lambda: tl.pack([np.ones((2, 3)), np.ones((3, 3))], "a *"),
+     "axis 'a' has length 2 in tensor 0 and 3 in tensor 1"),
     (lambda: tl.pack([np.ones(2)], "a b"), "the pattern has no '*'"),
     (lambda: tl.pack([np.ones(2)], "a * a"), "'a' occurs twice; the second is at column 5"),
     (lambda: tl.pack([np.ones(2)], "a * 3"), "a packing pattern is names around one '*'"),

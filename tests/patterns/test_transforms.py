@@ -19,7 +19,8 @@ TABLE = [
      [[[12.5, 40], [17.5, 30]]]),
     ("split", lambda: tl.rearrange(np.arange(6), "(a b) -> b a", b=2), [[0, 2, 4], [1, 3, 5]]),
     ("unit axes", lambda: tl.rearrange(M, "a b -> b 1 () a"), [[[[1, 4]]], [[[2, 5]]], [[[3, 6]]]]),
-    ("list of tensors", lambda: tl.rearrange([M[0], M[1]], "row column -> column row"), [[1, 4], [2, 5], [3, 6]]),
+    ("list of tensors", lambda: tl.rearrange([M[0], M[1]], "row column -> column row"), [[1, 4], [2, 5], [3,
+        6]]),
     ("list of numbers", lambda: tl.rearrange([1, 2, 3], "a -> 1 a"), [[1, 2, 3]]),
     ("blanks of every kind", lambda: tl.rearrange(M, "\ta\n b ->\r\n (b a)"), [1, 4, 2, 5, 3, 6]),
     ("unicode names", lambda: tl.rearrange(M, "é x_1 -> x_1 é"), [[1, 4], [2, 5], [3, 6]]),
@@ -28,7 +29,8 @@ TABLE = [
      [[11, 22, 33], [14, 25, 36]]),
     ("copies", lambda: tl.expand([1, 2], "column -> column copy", copy=3), [[1, 1, 1], [2, 2, 2]]),
     ("copies in a number", lambda: tl.expand([1, 2], "column -> column 3"), [[1, 1, 1], [2, 2, 2]]),
-    ("joined copies", lambda: tl.expand([1, 2], "column -> (batch row) column", batch=2, row=3), [[1, 2]] * 6),
+    ("joined copies", lambda: tl.expand([1, 2], "column -> (batch row) column", batch=2, row=3), [[1,
+        2]] * 6),
     ("row sums", lambda: tl.reduce(M, "row column -> row", "sum"), [6, 15]),
     ("mean of integers", lambda: tl.reduce([[0, 1, 2], [3, 4, 5]], "a b -> b", "mean"), [1.5, 2.5, 3.5]),
     ("mean of bool", lambda: tl.reduce([True, False], "a ->", "mean"), 0.5),
@@ -40,7 +42,8 @@ TABLE = [
     ("all", lambda: tl.reduce(M > 0, "row column ->", "all"), True),
     ("number on the left", lambda: tl.reduce(M, "2 column -> column", "max"), [4, 5, 6]),
     ("ellipsis removed", lambda: tl.reduce(X, "... c -> c", "max"), [20, 21, 22, 23]),
-    ("callable", lambda: tl.reduce(M, "row column -> column", lambda x, axes: tl.max(x, axes) - tl.min(x, axes)),
+    ("callable", lambda: tl.reduce(M, "row column -> column", lambda x, axes: tl.max(x, axes) - tl.min(x,
+        axes)),
      [3, 3, 3])]
 
 
@@ -57,7 +60,8 @@ def test_ellipsis_alone_is_the_identity(rank):
 
 
 @pytest.mark.parametrize("dtype, by, result", [
-    ("int8", "sum", "int64"), ("uint16", "sum", "uint64"), ("bool", "sum", "int64"), ("int16", "prod", "int64"),
+    ("int8", "sum", "int64"), ("uint16", "sum", "uint64"), ("bool", "sum", "int64"), ("int16", "prod",
+        "int64"),
     ("int32", "mean", "float64"), ("int8", "max", "int8"), ("float16", "sum", "float16"),
     ("float16", "mean", "float16"), ("float32", "mean", "float32"), ("bool", "all", "bool")])
 def test_result_dtypes(dtype, by, result):
@@ -140,7 +144,8 @@ def _text(group):
 def test_rearrange_agrees_with_einops(case):
     pattern, shape, sizes = case
     x = np.arange(float(np.prod(shape))).reshape(shape)
-    assert np.array_equal(np.asarray(tl.rearrange(x, pattern, **sizes)), einops.rearrange(x, pattern, **sizes))
+    assert np.array_equal(np.asarray(tl.rearrange(x, pattern, **sizes)), einops.rearrange(x, pattern,
+        **sizes))
 
 
 @given(case=moves("expand"))

@@ -43,7 +43,8 @@ class Explanation:
         return draw(self)
 
 
-def explain(pattern: str, *operands, by: str | None = None, order: str | None = None, **sizes: int) -> Explanation:
+def explain(pattern: str, *operands, by: str | None = None, order: str | None = None,
+            **sizes: int) -> Explanation:
     """Say what a pattern does: which axes meet, which survive, the loop it stands for, its cost.
 
     operands: tensors or shapes; none where keywords give every length.  A pattern with one operand is
@@ -90,7 +91,8 @@ def _axis_table(axes, operands):
     wide, digits = max(len(a.name) for a in axes), max(len(str(a.length)) for a in axes)
     where = [_where(a, operands) for a in axes]
     column = max(map(len, where))
-    return [f"  {a.name:<{wide}}  {a.length:>{digits}}  {w:<{column}}   {a.fate}" for a, w in zip(axes, where)]
+    return [f"  {a.name:<{wide}}  {a.length:>{digits}}  {w:<{column}}   {a.fate}" for a, w in zip(axes,
+        where)]
 
 
 def _where(axis, operands):

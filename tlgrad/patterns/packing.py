@@ -86,7 +86,8 @@ def unpack(x, shapes, pattern: str) -> list[Value]:
     try:
         before, after = parse_packing(pattern)
         if x.ndim != before + 1 + after:
-            raise Fault(f"the pattern has {before + 1 + after} axes, x has {x.ndim}: {x.shape}", (0, len(pattern)))
+            raise Fault(f"the pattern has {before + 1 + after} axes, x has {x.ndim}: {x.shape}", (0,
+                len(pattern)))
         shapes = _split_shapes(pattern, [tuple(map(int, s)) for s in shapes], x.shape[before])
     except Fault as fault:
         raise pattern_error("unpack", pattern, fault, [("x", x.shape)]) from None

@@ -198,7 +198,8 @@ def _unclosed(opened, found):
     text = text[:end] + ")" + text[end:]
     if "->" not in text:
         text += " -> " + " ".join(m.group() for m in found if m.lastindex in (_WORD, _ELLIPSIS))
-    raise Fault(f"unbalanced '(' at column {opened.start() + 1}: it is not closed", opened.span(), quoted(text))
+    raise Fault(f"unbalanced '(' at column {opened.start() + 1}: it is not closed", opened.span(),
+                quoted(text))
 
 
 # ---- einsum ----
@@ -238,7 +239,8 @@ def _term(found, repeats):
 def _start_of(found, entry):
     """The token at which the first entry that einsum does not take begins."""
     if not entry:
-        return next((m for m in found if m.group() == "1"), None) or next(m for m in found if m.group() == "(")
+        return next((m for m in found if m.group() == "1"),
+                    None) or next(m for m in found if m.group() == "(")
     wanted = ELLIPSIS if entry[0] is ELLIPSIS else str(entry[0])
     return next(m for m in found if m.group() in (wanted, "…"))
 

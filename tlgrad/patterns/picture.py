@@ -30,7 +30,8 @@ def draw(explanation) -> str:
 
 def _box(x, y, title, names):
     height = 20 + max(1, len(names)) * _ROW
-    rows = "".join(f'<text x="{x + 10}" y="{y + 34 + i * _ROW}">{escape(n)}</text>' for i, n in enumerate(names))
+    rows = "".join(f'<text x="{x + 10}" y="{y + 34 + i * _ROW}">{escape(n)}</text>' for i,
+                   n in enumerate(names))
     return (f'<rect x="{x}" y="{y}" width="{_BOX}" height="{height}" rx="6" fill="#edf2f7" stroke="#718096"/>'
             f'<text x="{x + 10}" y="{y + 14}" font-size="11" fill="#718096">{escape(title)}</text>'
             + rows)

@@ -96,7 +96,8 @@ def _only(names, others):
 
 def _one_sided(pattern, name, side, others, rule, write):
     what = "the ellipsis" if name is ELLIPSIS else repr(name)
-    return Fault(f"{what} is only on the {side}{closest(name, others)}; {rule}", spans(pattern, name)[0], write)
+    return Fault(f"{what} is only on the {side}{closest(name, others)}; {rule}", spans(pattern, name)[0],
+                 write)
 
 
 def _check_rearrange(pattern, syntax: Transform):
@@ -134,7 +135,8 @@ def _check_expand(pattern, syntax: Transform):
 def _check_reduce(pattern, syntax: Transform):
     for a in syntax.right_names:
         if type(a) is int:
-            raise Fault(f"reduce does not add an axis of length {a}; expand the result", spans(pattern, a)[-1])
+            raise Fault(f"reduce does not add an axis of length {a}; expand the result", spans(pattern,
+                a)[-1])
     for a in _only(syntax.right_names, syntax.left_names):
         raise _one_sided(pattern, a, "right", syntax.left_names, "reduce only removes axes",
                          quoted(f"{a} {pattern.lstrip()}"))
@@ -156,7 +158,8 @@ def _supply(pattern, wanted, sizes, given):
     for a in wanted:
         if type(a) is str and a not in sizes:
             if a not in given:
-                raise Fault(f"the new axis {a!r} needs a length", spans(pattern, a)[-1], f"{a}=... as an argument",
+                raise Fault(f"the new axis {a!r} needs a length", spans(pattern, a)[-1],
+                            f"{a}=... as an argument",
                             sizes)
             sizes[a] = given[a]
 
@@ -246,7 +249,8 @@ def _mismatch(pattern, group, axis, n, known, sizes, given):
         return Fault(f"{a!r} has lengths {sizes[a]} and {n} in one operand, and a diagonal needs equal ones",
                      spans(pattern, a)[-1], None, sizes)
     product = " * ".join(f"{a}={sizes[a]}" if type(a) is str else str(a) for a in group)
-    return Fault(f"axis {axis} has length {n}, but ({_text(group)}) has {product} = {known}", span, None, sizes)
+    return Fault(f"axis {axis} has length {n}, but ({_text(group)}) has {product} = {known}", span, None,
+                 sizes)
 
 
 def _text(group):
