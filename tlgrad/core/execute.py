@@ -3,7 +3,7 @@
 A backend is an object with
 
     name                         "cpu", "gpu"
-    execute(jaxpr, arrays)       -> list of arrays, with the words of `evaluate_arrays`
+    execute(jaxpr, arrays)       -> list of arrays, with the words of `backends.reference`
 
 Backends live in a higher layer and are named here by module, loaded at first use.  The module
 has a function `load() -> backend`.  Where it raises BackendMissing, the reference takes over.
@@ -15,7 +15,7 @@ from typing import Protocol, Sequence
 
 import numpy as np
 
-from tlgrad.core.jaxpr import Jaxpr, evaluate_arrays
+from tlgrad.core.jaxpr import Jaxpr
 from tlgrad.errors import UnsupportedError
 
 
@@ -28,22 +28,13 @@ class Backend(Protocol):
         """Run a jaxpr: the words are those of the reference."""
 
 
-class Reference:
-    """The defining backend: NumPy, one primitive after the other."""
-
-    name = "reference"
-
-    def execute(self, jaxpr, arrays):
-        return evaluate_arrays(jaxpr, arrays)
-
-
 class BackendMissing(ImportError):
     """Raised by a backend's `load` when what it needs is not installed; the message says what."""
 
 
 #: device or backend name -> module with `load()`
-MODULES: dict[str, str] = {"cpu": "tlgrad.backends.numba_cpu"}
-_loaded: dict[str, Backend] = {"reference": Reference()}
+MODULES: dict[str, str] = {"cpu": "tlgrad.backends.numba_cpu", "reference": "tlgrad.backends.reference"}
+_loaded: dict[str, Backend] = {}
 
 #: other spellings of a device
 _ALIASES = {"cuda": "gpu"}
@@ -62,19 +53,15 @@ def backend(name: str) -> Backend:
 
 
 def _load(name: str) -> Backend:
-    if name in MODULES:
-        try:
-            return importlib.import_module(MODULES[name]).load()
-        except BackendMissing as error:
-            if name != "cpu":
-                raise UnsupportedError(f"device {name!r} is not available: {error}") from None
-            return _loaded["reference"]
-    if name == "cpu":
-        return _loaded["reference"]
-    if name == "gpu":
-        raise UnsupportedError("device 'gpu' is not available: this version of tlgrad has no GPU backend. "
-                               "Use device='cpu'.")
-    raise UnsupportedError(f"device {name!r} is not known; use 'cpu' or 'gpu'")
+    if name not in MODULES:
+        known = "this version of tlgrad has no GPU backend" if name == "gpu" else "it is not known"
+        raise UnsupportedError(f"device {name!r} is not available: {known}. Use device='cpu'.")
+    try:
+        return importlib.import_module(MODULES[name]).load()
+    except BackendMissing as error:
+        if name != "cpu":
+            raise UnsupportedError(f"device {name!r} is not available: {error}") from None
+        return backend("reference")
 
 
 def execute(jaxpr: Jaxpr, arrays: Sequence[np.ndarray], device: str = "cpu") -> list[np.ndarray]:
