@@ -1,0 +1,34 @@
+"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 W3 W4 W5 W6 W7] [rounds=9]``.
+
+A peer that is not installed is reported as missing.  All contenders of a workload are timed in
+turn, round by round; a ratio is peer / tlgrad (above 1: tlgrad is faster), of medians, and of minima
+in brackets, which a busy machine disturbs less.
+"""
+from __future__ import annotations
+
+import os
+import sys
+
+#: one thread for everybody, before NumPy or JAX start theirs
+SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+          "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
+
+
+def restart_single_threaded(arguments):
+    """Start this process again with one thread a library, pinned to one CPU."""
+    if os.environ.get("TLGRAD_BENCH_SINGLE") != "1":
+        env = {**os.environ, **SINGLE, "TLGRAD_BENCH_SINGLE": "1"}
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", "peers", *arguments], env)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def main(arguments):
+    """Run the workloads named, or all."""
+    restart_single_threaded(arguments)
+    from benchmarks import peers_arrays, peers_calls, peers_training
+    works = {**peers_arrays.WORKS, **peers_calls.WORKS, **peers_training.WORKS}
+    rounds = next((int(a[7:]) for a in arguments if a.startswith("rounds=")), 9)
+    chosen = [a for a in arguments if a in works] or list(works)
+    for name in chosen:
+        works[name](rounds)

@@ -1,0 +1,39 @@
+"""Shared by the peer benchmarks: optional peers, ratios of medians and minima."""
+from __future__ import annotations
+
+from benchmarks.harness import Case, control, measure, report
+
+
+def jax():
+    """The jax module with 64-bit types, or None when it is not installed."""
+    try:
+        import jax as module
+    except ImportError:
+        return None
+    module.config.update("jax_enable_x64", True)
+    return module
+
+
+def torch():
+    """The torch module on one thread, or None when it is not installed."""
+    try:
+        import torch as module
+    except ImportError:
+        return None
+    module.set_num_threads(1)
+    return module
+
+
+def compare(title: str, cases: list[Case], rounds: int, extra: dict | None = None,
+            own: str = "tlgrad", pairs: dict | None = None):
+    """Time all cases; print the ratio of every other case to that of tlgrad."""
+    timings = measure([*cases, control()], rounds, progress=False)
+    pairs = pairs or {c.name: (c.name, own) for c in cases if c.name != own}
+    notes = dict(extra or {})
+    for label, (peer, mine) in pairs.items():
+        best = timings[peer].best / timings[mine].best
+        notes[f"{label}, by minima"] = f"{best:.3f}"
+    missing = [name for name, module in (("jax", jax()), ("torch", torch())) if module is None]
+    if missing:
+        notes["missing peers"] = ", ".join(missing)
+    return report(title, timings, {f"{k} / tlgrad": v for k, v in pairs.items()}, notes)
