@@ -10,7 +10,7 @@ from tlgrad import errors, fft, linalg, numpy, protocols
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp
-from tlgrad.api.inspecting import aval, cache_info, eval_shape, make_jaxpr
+from tlgrad.api.inspecting import aval, block, cache_info, eval_shape, make_jaxpr
 from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
 from tlgrad.api.precision import compare_precision
 from tlgrad.api.record import Record, record
@@ -47,6 +47,8 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
                           std, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot,
                           tile, top_k, trace, transpose, tril, triu, trunc, unstack, var, vecdot,
                           where, zeros, zeros_like)
+from tlgrad.numpy.blocks import (dot_general, dynamic_slice, dynamic_update_slice, gather, iota,
+                                 reverse, scatter, scatter_add, select)
 from tlgrad.numpy.minimising import argmin
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic

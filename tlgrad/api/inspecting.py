@@ -67,6 +67,20 @@ def _stage(f, args, kwargs):
     return jaxpr, consts, flat.out_tree
 
 
+def block(x: Any) -> Any:
+    """Wait until every tensor of a tree is computed; gives the tree.
+
+    On the CPU results are ready when a call returns.  Time a program with it on any device.
+
+    >>> block(tl.ones(2))
+    tensor([1., 1.], float64, shape (2,), cpu)
+    """
+    leaves, _ = tree.flatten(x)
+    for leaf in leaves:
+        as_value(leaf, "the operand of block")
+    return x
+
+
 class CacheInfo(NamedTuple):
     """Counts since the start or the last `clear_caches`: traces, those caused by a changed captured
     value, kernels compiled, found in memory, found on disk; and the latest reasons."""

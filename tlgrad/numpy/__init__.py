@@ -5,6 +5,8 @@ broadcasts; differentiates, batches and runs in every transform.
 """
 from math import e, inf, nan, pi
 
+from tlgrad.numpy.blocks import (dot_general, dynamic_slice, dynamic_update_slice, gather, iota, reverse,
+    scatter, scatter_add)
 from tlgrad.numpy.arrays import check_device
 from tlgrad.numpy.info import namespace_info as __array_namespace_info__
 from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float32, float64, int8,
