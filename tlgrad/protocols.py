@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import tlgrad.numpy as tn
-from tlgrad import fft, linalg
+from tlgrad import fft, linalg, special
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
@@ -85,8 +85,6 @@ _UFUNCS = {"absolute": "abs", "rint": "round", "power": "pow", "conjugate": "con
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
-#: ufuncs of scipy.special
-_SPECIAL: dict = {}
 
 
 def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
@@ -108,7 +106,7 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
 
 
 def _call_ufunc(name, inputs, kwargs):
-    found = getattr(tn, _UFUNCS.get(name, name), None) or _SPECIAL.get(name)
+    found = getattr(tn, _UFUNCS.get(name, name), None) or getattr(special, name, None)
     if found is None:
         raise _unsupported("np", name)
     where, dtype = kwargs.pop("where", True), kwargs.pop("dtype", None)

@@ -9,7 +9,8 @@ import tlgrad.protocols                                                     # no
 
 MODULES = [f"tlgrad.numpy.{name}" for name in (
     "creation", "differences", "elementwise", "exponentials", "norms", "ordering", "products",
-    "reductions", "repeating", "selection", "shaping", "dtypes", "sets")] + ["tlgrad.linalg", "tlgrad.fft"]
+    "reductions", "repeating", "selection", "shaping", "dtypes", "sets")]
+MODULES += ["tlgrad.linalg", "tlgrad.fft", "tlgrad.special"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,103 @@
+"""Special functions: derivatives in every argument against mpmath, limits at hard points, tails."""
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special as scipy_special
+
+import tlgrad as tl
+import tlgrad.special as S
+from tlgrad.errors import UnsupportedError
+
+M = mpmath.MPContext()
+M.dps = 40
+inf = math.inf
+
+#: name, arguments, reference, arguments with a derivative, relative bound
+CASES = [
+    ("gammainc", [(0.5, 0.1), (2.5, 2.0), (10.0, 30.0), (0.01, 1e-3), (100.0, 90.0)],
+     lambda a, x: M.gammainc(a, 0, x, regularized=True), (0, 1), 1e-12),
+    ("gammaincc", [(0.5, 3.0), (2.5, 9.0), (10.0, 40.0), (100.0, 180.0)],
+     lambda a, x: M.gammainc(a, x, M.inf, regularized=True), (0, 1), 1e-12),
+    ("betainc", [(2.0, 3.0, 0.1), (0.5, 0.7, 0.9), (30.0, 4.0, 0.6), (0.05, 1.0, 1e-6)],
+     lambda a, b, x: M.betainc(a, b, 0, x, regularized=True), (0, 1, 2), 1e-12),
+    ("betaln", [(0.3, 2.5), (20.0, 2.5)], lambda a, b: M.log(M.beta(a, b)), (0, 1), 1e-13),
+    ("polygamma", [(1.0, 0.3), (5.0, 20.0)], M.polygamma, (1,), 1e-13),
+    ("zeta", [(3.0, 0.3), (1.5, 20.0)], M.zeta, (1,), 1e-13),
+    ("log_ndtr", [(-200.0,), (-40.0,), (-1.0,), (0.5,), (6.0,)], lambda x: M.log(M.ncdf(x)), (0,), 1e-13),
+    ("i0e", [(0.5,), (20.0,), (200.0,), (1e6,)], lambda x: M.exp(-x) * M.besseli(0, x), (0,), 2e-13),
+    ("i1e", [(0.5,), (20.0,), (200.0,), (1e6,)], lambda x: M.exp(-x) * M.besseli(1, x), (0,), 2e-13),
+    ("logit", [(1e-12,), (0.3,), (0.5,), (0.6,), (0.999,)], lambda p: M.log(p / (1 - p)), (0,), 1e-13),
+    ("xlogy", [(0.5, 3.0)], lambda x, y: x * M.log(y), (0, 1), 1e-15),
+    ("xlog1py", [(0.5, 1e-12)], lambda x, y: x * M.log1p(y), (0, 1), 1e-15),
+    ("entr", [(0.4,), (3.0,)], lambda x: -x * M.log(x), (0,), 1e-15),
+    ("rel_entr", [(0.4, 1.4), (2.0, 2.1)], lambda x, y: x * M.log(x / y), (0, 1), 1e-13),
+    ("kl_div", [(0.4, 1.4)], lambda x, y: x * M.log(x / y) - x + y, (0, 1), 1e-13),
+    ("exprel", [(1e-9,), (0.5,), (20.0,)], lambda x: M.expm1(x) / x, (0,), 1e-10),
+    ("jn", [(2.0, 3.0)], M.besselj, (1,), 1e-13),
+    ("ive", [(2.5, 3.0)], lambda v, x: M.exp(-x) * M.besseli(v, x), (1,), 1e-13),
+]
+POINTS = [(name, args, reference, which, bound) for name, points, reference, which, bound in CASES for args in points]
+
+
+@pytest.mark.parametrize("name, args, reference, which, bound", POINTS, ids=[f"{p[0]}{p[1]}" for p in POINTS])
+def test_values_and_derivatives_in_all_arguments(name, args, reference, which, bound):
+    f = getattr(S, name)
+    expected = reference(*map(M.mpf, args))
+    assert abs(f(*args).item() - expected) <= bound * abs(expected)
+    for k in which:
+        slope = M.diff(lambda t: reference(*[t if i == k else M.mpf(v) for i, v in enumerate(args)]), args[k])
+        assert abs(tl.grad(f, argnums=k)(*args).item() - slope) <= bound * abs(slope)
+
+
+def test_x_log_y_is_linear_in_x_at_zero():
+    assert [g.item() for g in tl.grad(S.xlogy, argnums=(0, 1))(0.0, 2.0)] == [math.log(2), 0]
+    assert tl.grad(S.entr)(0.0).item() == inf and S.entr(0.0).item() == 0
+    assert S.entr(-1.0).item() == -inf and math.isnan(S.xlogy(0.0, math.nan).item())
+
+
+def test_reciprocal_gamma_is_smooth_at_the_poles():
+    assert [tl.grad(S.rgamma)(-float(n)).item() for n in range(4)] == [1, -1, 2, -6]
+
+
+def test_divergences_at_their_edges():
+    assert S.kl_div(0.0, 2.0).item() == 2 and S.rel_entr(1.0, 0.0).item() == inf
+    assert S.rel_entr(0.0, 0.0).item() == 0 and S.rel_entr(-1.0, 1.0).item() == inf
+    p = np.linspace(0.1, 3, 30)
+    assert (np.asarray(S.kl_div(p, p * (1 + 1e-9))) >= -1e-16).all()
+
+
+def test_signs_of_gamma():
+    x = np.array([-0.5, -1.5, 2.0, -2.5])
+    assert np.array_equal(S.gammasgn(x), scipy_special.gammasgn(x))
+
+
+def test_logsumexp_with_weights():
+    x, b = np.array([1.0, 2.0, -inf]), np.array([0.5, 0.0, 3.0])
+    assert S.logsumexp(x, b=b).item() == pytest.approx(scipy_special.logsumexp(x, b=b), rel=1e-15)
+    assert tl.grad(lambda w: S.logsumexp(x[:2], b=w))(np.array([1.0, 1.0])).tolist() == pytest.approx(
+        np.exp(x[:2]) / np.exp(x[:2]).sum())
+    value, sign = S.logsumexp(np.array([0.0, 0.0]), b=np.array([1.0, -3.0]), return_sign=True)
+    assert value.item() == pytest.approx(math.log(2)) and sign.item() == -1
+
+
+def test_missing_derivatives_say_so():
+    with pytest.raises(UnsupportedError, match="operand v"):
+        tl.grad(lambda v: S.jn(v, 1.0))(2.0)
+    with pytest.raises(UnsupportedError, match="first derivative by a"):
+        tl.hessian(lambda a: S.gammainc(a, 1.0))(2.0)
+
+
+def test_scipy_ufuncs_on_traced_values():
+    f = lambda x: np.sum(scipy_special.gammaln(x) * scipy_special.expit(x))
+    x = np.array([0.5, 2.5])
+    sigmoid = 1 / (1 + np.exp(-x))
+    right = scipy_special.digamma(x) * sigmoid + scipy_special.gammaln(x) * sigmoid * (1 - sigmoid)
+    assert np.allclose(tl.grad(f)(x), right, rtol=1e-14)
+
+
+def test_staged_batched_and_narrow():
+    assert tl.vmap(S.gammainc, (0, None))(tl.tensor([1.0, 2.0]), 0.5).shape == (2,)
+    assert tl.run(S.entr)(0.3).item() == S.entr(0.3).item()
+    assert S.gammaln(tl.tensor(3.0, "bfloat16")).item() == 0.69140625
