@@ -96,7 +96,8 @@ def test_argmin_of_an_array_is_still_numpys():
 
 
 def test_what_does_not_converge_is_an_error():
-    with pytest.raises(ConvergenceError, match=r"fixed_point of .*<lambda> .line .* did not converge: the residual is"):
+    with pytest.raises(ConvergenceError,
+                       match=r"fixed_point of .*<lambda> .line .* did not converge: the residual is"):
         tl.fixed_point(lambda z: 2 * z + 1, 1.0)
     with pytest.raises(ConvergenceError, match="after 7 steps, the tolerance 1e-09"):
         tl.grad(lambda p: tl.fixed_point(lambda z: tl.cos(p * z), 1.0, tolerance=1e-9, max_steps=7))(1.0)

@@ -4,7 +4,7 @@ import tracemalloc
 import pytest
 
 import tlgrad as tl
-from tlgrad.control import schedule
+from tlgrad.control import native, schedule
 from loop_programs import looped, plain
 
 LIMITS = [1, 2, 3, 7, 100, "1KB", None]
@@ -86,3 +86,33 @@ def test_peak_memory_is_proportional_to_the_limit(memory, states):
 def test_limits_that_are_none(memory):
     with pytest.raises(tl.errors.ArgumentError, match="memory must be a number of states"):
         tl.iterate(lambda x: x, 3, 1.0, memory=memory)
+
+
+def tanh_loop(w, b, n, memory):
+    return tl.iterate(lambda h: tl.tanh(w * h + b), n, w * 0, memory=memory)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tl.run], ids=["eager", "run"])
+def test_a_hundred_thousand_turns(way):
+    """Case C076: the same words under limits of 10, 100 and all states."""
+    w, b, n = tl.tensor(0.5), tl.tensor(0.1), tl.tensor(100_000)
+    found = []
+    for memory in (10, 100, 100_000):
+        f = way(tl.value_and_grad(lambda w, b, n: tanh_loop(w, b, n, memory), argnums=(0, 1)))
+        value, (gw, gb) = f(w, b, n)
+        found.append([value, gw, gb])
+        exact = (0.19494514815824412, 0.36134080204084174, 1.85355114222964964)
+        assert all(abs(float(x) - e) <= 4 * 2.0 ** -52 * e for x, e in zip(found[-1], exact))
+    assert all(tl.same_bits(x, y) for row in found[1:] for x, y in zip(row, found[0]))
+
+
+def test_compiled_eager_loops_have_the_words_of_the_interpreter(monkeypatch):
+    def everything():
+        w = tl.tensor([0.5, 0.25])
+        ours = tl.grad(lambda w: tl.sum(tanh_loop(w, 0.1, 2000, 7)))(w)
+        slow = lambda a: tl.while_loop(lambda y: y < 100.0, lambda y: y * a + 1e-5, a - 1.0)
+        return [ours, slow(tl.tensor(1.001)), tl.grad(slow)(tl.tensor(1.001))]
+    monkeypatch.setattr(native, "WORTH_COMPILING", 500)
+    compiled = everything()
+    monkeypatch.setattr(native, "WORTH_COMPILING", 10**12)
+    assert all(tl.same_bits(a, b) for a, b in zip(compiled, everything()))

@@ -15,6 +15,7 @@ array of run-time length appears anywhere: how states are kept is the business o
 from __future__ import annotations
 
 from tlgrad.control.lanes import borrow_all, choose
+from tlgrad.control.native import run_compiled, turns_worth_compiling
 from tlgrad.control.schedule import execute
 from tlgrad.control.staging import reorder, split_list
 from tlgrad.control.tower import Layout, known_layout, known_operands, split_tower
@@ -40,6 +41,13 @@ def _impl(n, *operands, **params):
     layout = Layout(**params)
     _, consts, xs, carries = layout.split([n, *operands])
     return execute(layout, n, consts, xs, carries)
+
+
+def _eager(n, *operands, **params):
+    most = turns_worth_compiling(params["bodies"])
+    if most is not None and n > most:
+        return run_compiled(sweeps_p, [n, *operands], params)
+    return _impl(n, *operands, **params)
 
 
 def _abstract(*avals, **params):
@@ -211,7 +219,7 @@ def _guarded(layout, body, k, is_mapped, n_aval) -> Jaxpr:
 
 
 sweeps_p = documented(
-    Primitive("sweeps", impl=_impl, abstract=_abstract, jvp=_jvp, partial_eval=_partial_eval,
-              transpose=transpose_tower, batch=_batch, multiple=True, onto=True, kind="scan",
-              lower=("control", "sweeps")),
+    Primitive("sweeps", impl=_impl, eager=_eager, abstract=_abstract, jvp=_jvp,
+              partial_eval=_partial_eval, transpose=transpose_tower, batch=_batch, multiple=True,
+              onto=True, kind="scan", lower=("control", "sweeps")),
     "A tower of ordered folds over i = 0 .. n-1 (see the module).", "n *operands")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tlgrad.control.carry import Carry, restored, settle
 from tlgrad.control.lanes import borrow_all, choose
+from tlgrad.control.native import run_compiled, turns_worth_compiling
 from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import check_memory
 from tlgrad.control.staging import Staged, flatten_values, join_captured, reorder, result_leaves, split_list
@@ -36,18 +37,36 @@ _COUNT = make_aval((), dtypes.int64)
 
 
 def _impl(*operands, cond, body, n_consts, counted, memory):
+    carry, turn, _ = _interpret(operands, cond, body, n_consts, None)
+    return [*carry, np.array(turn, np.int64)] if counted else carry
+
+
+def _interpret(operands, cond, body, n_consts, most):
+    """Carry, number of turns, and whether the loop ended; at most `most` turns."""
     consts, carry = operands[:n_consts], operands[n_consts:]
     go_on, step, turn = plan_of(cond), plan_of(body), 0
     with np.errstate(all="ignore"):
         try:
             while go_on(*consts, *carry)[0]:
+                if turn == most:
+                    return list(map(np.asarray, carry)), turn, False
                 carry = step(*consts, *carry)
                 turn += 1
         except TlgradError as error:
             error.add_note(f"in turn {turn} of the while_loop (turns count from 0)")
             raise
-    outs = [np.asarray(x) for x in carry]
-    return [*outs, np.array(turn, np.int64)] if counted else outs
+    return list(map(np.asarray, carry)), turn, True
+
+
+def _eager(*operands, cond, body, n_consts, counted, memory):
+    """A loop that has run for long is compiled and goes on from where it is."""
+    most = turns_worth_compiling([cond, body])
+    carry, turn, ended = _interpret(operands, cond, body, n_consts, most)
+    if not ended:
+        test, longer = with_count(cond, body)
+        *carry, turn = run_compiled(while_p, [*operands[:n_consts], *carry, np.array(turn, np.int64)], dict(
+            cond=test, body=longer, n_consts=n_consts, counted=False, memory=memory))
+    return [*carry, np.asarray(turn, np.int64)] if counted else carry
 
 
 def _abstract(*avals, cond, body, n_consts, counted, memory):
@@ -163,20 +182,27 @@ def _by_lane(test, lanes, is_mapped, n_consts):
 
 def _batch_counted(values, is_mapped, size, cond, body, n_consts, memory):
     """Counts by lane: one more carry that goes up in every turn."""
-    n = len(values)
-
-    def step(*xs):
-        return [*eval_jaxpr(body, xs[:n]), xs[n] + 1]
-    avals = [*body.in_avals, _COUNT]
-    longer = stage_closed(step, avals, "vmap of while_loop")
-    test = reorder(cond, [*range(n), _COUNT])
+    test, longer = with_count(cond, body)
     axes = [0 if m else None for m in is_mapped]
-    return _batch([*values, zero_of(dtypes.int64)], [*axes, None], size, cond=test, body=longer, n_consts=n_consts,
-                  counted=False, memory=memory)
+    return _batch([*values, zero_of(dtypes.int64)], [*axes, None], size, cond=test, body=longer,
+                  n_consts=n_consts, counted=False, memory=memory)
+
+
+def with_count(cond: Jaxpr, body: Jaxpr) -> tuple[Jaxpr, Jaxpr]:
+    """Condition and body with the number of turns as a further carry."""
+    if ("with count", cond) not in body.memo:
+        n = len(body.in_binders)
+
+        def step(*xs):
+            return [*eval_jaxpr(body, xs[:n]), xs[n] + 1]
+        longer = stage_closed(step, [*body.in_avals, _COUNT], "while_loop")
+        body.memo["with count", cond] = reorder(cond, [*range(n), _COUNT]), longer
+    return body.memo["with count", cond]
 
 
 while_p = documented(
-    Primitive("while", impl=_impl, abstract=_abstract, jvp=_jvp, partial_eval=_partial_eval, batch=_batch,
+    Primitive("while", impl=_impl, eager=_eager, abstract=_abstract, jvp=_jvp,
+              partial_eval=_partial_eval, batch=_batch,
               multiple=True, lower=("control", "while"),
               nondiff="a while_loop whose condition depends on the value itself is not linear"),
     "The carries after turns of `body` while `cond` holds.", "*operands")

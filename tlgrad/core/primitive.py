@@ -41,6 +41,7 @@ class Primitive:
 
     `onto`: its transpose rule also takes ``onto=``, for each operand the cotangent that has arrived
     already or None, and gives totals: sums then run in the order of the program inlined.
+    `eager`: what calls on tensors run, where that is not `impl`; the words must be the same.
     `nondiff` is the sentence that says why there is no derivative; such results carry zero
     tangents when `nondiff` is the empty string (steps, comparisons, integers).
     """
@@ -49,13 +50,14 @@ class Primitive:
                  transpose: Callable | None = None, batch: Callable | None = None,
                  partial_eval: Callable | None = None, lower: Any = None, multiple: bool = False,
                  nondiff: str | None = None, kind: str = "general", taylor: Callable | None = None,
-                 onto: bool = False):
+                 onto: bool = False, eager: Callable | None = None):
         if name in PRIMITIVES:
             raise ValueError(f"primitive {name} is defined twice")
         self.name, self.impl, self.abstract = name, impl, abstract
         self.jvp, self.transpose, self.batch = jvp, transpose, batch
         self.partial_eval, self.lower, self.multiple = partial_eval, lower, multiple
         self.nondiff, self.kind, self.taylor, self.onto = nondiff, kind, taylor, onto
+        self.eager = eager or impl
         self._avals: dict = {}
         PRIMITIVES[name] = self
 
@@ -78,7 +80,7 @@ class Primitive:
                 if isinstance(a, Tracer):
                     raise leaked(a, f"in {self.name}") from None
             raise
-        out = self.impl(*arrays, **params)
+        out = self.eager(*arrays, **params)
         if any([a.aval.weak for a in args]):
             avals = self.avals_out([a.aval for a in args], params)
             if self.multiple:
