@@ -13,6 +13,7 @@ from collections import OrderedDict
 from typing import Any, Callable, NamedTuple
 
 from tlgrad.api.calling import FlatFunction, flatten_values, signature
+from tlgrad.api.fast import REPEATS, fast_call
 from tlgrad.api.record import record
 from tlgrad.control.call import call
 from tlgrad.core import counters, execute, tree
@@ -63,13 +64,21 @@ class Run:
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         functools.update_wrapper(self, f, updated=())
         self.f = f
+        #: the short way for calls like the last ones, and (plan, how often in a row) on the long way
+        self.fast: Callable | None = None
+        self.recent: tuple[Plan | None, int] = (None, 0)
         execute.backend(options.device)            # an unknown device is an error here, not later
 
     def __call__(self, *args, **kwargs):
+        if self.fast is not None and not kwargs and (out := self.fast(*args)) is not NotImplemented:
+            return out
         if not kwargs and not self.static and current_trace() is EVAL:
             avals = [x.aval for x in args if type(x) is Tensor]
             if len(avals) == len(args):                 # plain tensors: the structure is the count
-                return self._execute(self._plan(args, positional(len(args)), avals, (), ()), args)
+                plan = self._plan(args, positional(len(args)), avals, (), ())
+                out = self._execute(plan, args)
+                self._remember(plan, avals)
+                return out
         kwargs, static = self._take_static(args, kwargs)
         args, static_args = self._static_args(args)
         leaves, in_tree, _ = flatten_values((args, kwargs), ["the arguments", "the keyword arguments"])
@@ -85,6 +94,13 @@ class Run:
         outs = execute.execute(plan.jaxpr, arrays, self.options.device)
         values = [Tensor.own(y, weak) for y, weak in zip(outs, plan.weak)]
         return values[0] if plan.out_tree is tree.LEAF else tree.unflatten(plan.out_tree, values)
+
+    def _remember(self, plan, avals):
+        """After some calls in a row with one plan, make the short way for it."""
+        last, count = self.recent
+        self.recent = plan, count + 1 if plan is last else 1
+        if self.recent[1] == REPEATS and self.options.device == "cpu" and self.options.dtype is None:
+            self.fast = fast_call(plan, avals, self.options.order)
 
     # -- static arguments --
 

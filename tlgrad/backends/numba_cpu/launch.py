@@ -80,13 +80,15 @@ done:
 """
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """PyMethodDef."""
+
     _fields_ = [("name", ctypes.c_char_p), ("method", ctypes.c_void_p), ("flags", ctypes.c_int),
                 ("doc", ctypes.c_char_p)]
 
 
-_METH_FASTCALL = 0x0080
-_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+METH_FASTCALL = 0x0080
+new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi))
 _addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
               for name in ("PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef")]
@@ -96,14 +98,14 @@ class Launcher:
     """Makes launch functions; `entry` is the address of the compiled ENTRY."""
 
     def __init__(self, entry: int):
-        self.definition = _MethodDef(b"launch", entry, _METH_FASTCALL, None)
+        self.definition = MethodDef(b"launch", entry, METH_FASTCALL, None)
 
     def make(self, kernel: int, offsets, words, lo: int, hi: int, release: bool):
         """``launch(*arrays)`` of a kernel over lanes lo..hi; returns None."""
         head = [kernel, len(offsets), len(words), lo, hi, int(release), *_addresses[:2], id(None),
                 _addresses[2]]
         plan = struct.pack(f"={len(head) + len(offsets) + len(words)}q", *head, *offsets, *words)
-        return _new_function(ctypes.addressof(self.definition), plan, None)
+        return new_function(ctypes.addressof(self.definition), plan, None)
 
 
 def supported() -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
-from tlgrad.backends.numba_cpu.native import launcher
+from tlgrad.backends.numba_cpu.native import call_maker, launcher
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
@@ -176,21 +176,43 @@ class Plan:
 
     def _launch(self, lowered: Lowered, compiled: Compiled, step: Step):
         """The launch function: everything but the arrays is fixed."""
-        sizes, rank = lowered.sizes, lowered.kernel.rank
-        offsets = [0 if o.copied else o.view.offset * SIZES[o.type] for o in lowered.inputs]
-        offsets += [0] * len(lowered.outs)
-        strides = [[s * SIZES[o.type] for s in o.strides] for o in lowered.inputs]
-        stores = [o.value.type for o in lowered.kernel.outputs if o.mode == "store"]
-        strides += [[s * SIZES[t] for s in out] for out, t in zip(lowered.out_strides, stores)]
-        words = []
-        for slot in slots_of(lowered.kernel)[len(offsets):]:
-            if slot[0] == "literal":
-                words.append(literal_word(lowered.literals[slot[1]]))
-            else:
-                words.append(sizes[slot[1]] if slot[0] == "size" else strides[slot[1]][slot[2]])
-        total = prod(sizes)
-        lanes = total if rank == 1 else prod(sizes[:-1])
-        if lowered.kernel.nest == "columns":
-            lanes = sizes[1]
-        release = total * max(step.weight, 1) > RELEASE
-        return launcher().make(compiled.address, offsets, words, 0, lanes, release)
+        offsets, words, lanes, work = launch_facts(lowered)
+        release = work * max(step.weight, 1) > RELEASE
+        self.single = (lowered, compiled, release)
+        return launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, 0, lanes, release)
+
+    def direct(self, aval):
+        """(call, numbers of the inputs it takes) for a small program that is one kernel with one
+        result of `aval`; None for others."""
+        steps, out = self.grouping.steps, self.jaxpr.outs
+        if len(steps) != 1 or len(self.kernels) != 1 or len(out) != 1 or not isinstance(out[0], Var):
+            return None
+        lowered, compiled, release = self.single
+        binders = {v: k for k, v in enumerate(self.jaxpr.in_binders)}
+        view = self.grouping.view(out[0])
+        checked = any(e.prim.name == "sweeps" for e in steps[0].eqns)
+        if (release or checked or lowered.outs != [view.root] or view.shape != view.root.aval.shape
+                or not view.whole or any(o.copied or o.root not in binders for o in lowered.inputs)):
+            return None
+        offsets, words, lanes, _ = launch_facts(lowered)
+        return (call_maker().make(compiled.address, offsets, words, lanes, aval),
+                [binders[o.root] for o in lowered.inputs])
+
+
+def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:
+    """Byte offsets of the inputs, the further words, the lanes or rows, and the entries of a launch."""
+    sizes, rank = lowered.sizes, lowered.kernel.rank
+    offsets = [0 if o.copied else o.view.offset * SIZES[o.type] for o in lowered.inputs]
+    strides = [[s * SIZES[o.type] for s in o.strides] for o in lowered.inputs]
+    stores = [o.value.type for o in lowered.kernel.outputs if o.mode == "store"]
+    strides += [[s * SIZES[t] for s in out] for out, t in zip(lowered.out_strides, stores)]
+    words = []
+    for slot in slots_of(lowered.kernel)[len(lowered.inputs) + len(lowered.outs):]:
+        if slot[0] == "literal":
+            words.append(literal_word(lowered.literals[slot[1]]))
+        else:
+            words.append(sizes[slot[1]] if slot[0] == "size" else strides[slot[1]][slot[2]])
+    lanes = sizes[0] if rank == 1 else prod(sizes[:-1])
+    if lowered.kernel.nest == "columns":
+        lanes = sizes[1]
+    return offsets, words, lanes, prod(sizes)
