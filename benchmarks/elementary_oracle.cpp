@@ -82,7 +82,7 @@ extern "C" int filter(const char *name, kernel run, uint64_t from, uint64_t to, 
   counts[0] = counts[1] = 0;
   for (uint64_t s = from; s < to; s += N) {
     for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)((s + i) * step); memcpy(&x[i], &u, 4); y[i] = x[i]; }
-    run(x, o, N / 8);
+    run(x, o, N);
     for (int i = 0; i < N; i += 4) { v4 v; memcpy(&v, y + i, 32); v = f(v); memcpy(y + i, &v, 32); }
     for (int c = 0; c < N; c += 64) {
       int any = 0;
@@ -104,7 +104,7 @@ extern "C" double distance(const char *name, kernel run, uint64_t step) {
   double most = 0;
   for (uint64_t s = 0; s < (1ull << 32); s += N * step) {
     for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)(s + i * step); float v; memcpy(&v, &u, 4); x[i] = v; }
-    run(x, o, N / 8);
+    run(x, o, N);
     for (int i = 0; i < N; i += 4) {
       v4 v; memcpy(&v, x + i, 32); v = f(v);
       for (int j = 0; j < 4; j++) {

@@ -7,6 +7,7 @@ a function is compiled, and from the first call for arrays worth the compilation
 import collections
 import ctypes
 import functools
+import threading
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from .registry import FUNCTIONS, render, unrounded
 LANES = 8
 WORTH_COMPILING = 256                   # elements
 SMALL_CALLS = 8                         # smaller calls, after which it is compiled too
-FLOATS = (np.dtype("float16"), np.dtype("float32"), np.dtype("float64"))
+NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
+WORK = {"float16": np.dtype("float64"), "float32": np.dtype("float32"), "float64": np.dtype("float64")}
 TYPES = {"float32": "f32", "float64": "f64", "float16": "f64"}
+BYTES = {"f32": 4, "f64": 8}
 
 
 def meaning(name, *arrays):
@@ -34,28 +37,46 @@ def meaning(name, *arrays):
 
 
 def kernel_text(name, dtype, lanes=LANES, avx512=False):
-    """(module text, tables): ``run(inputs..., output, blocks)``, `lanes` elements per block."""
+    """(module text, tables) of ``run(inputs..., output, n)``; the last block goes by way of the stack."""
     type = TYPES[dtype]
-    emitter = LLVM(lanes, avx512=avx512, block="loop")
+    emitter = LLVM(lanes, avx512=avx512, block="body")
     body = unrounded if dtype == "float16" else render
-    arity = FUNCTIONS[name].arity
-    vector, element = emitter.type(type), {"f32": "float", "f64": "double"}[type]
-    pointers = [*(f"%p{j}" for j in range(arity)), "%out"]
-    size = 4 if type == "f32" else 8
-
-    def address(pointer):
-        return emitter.emit(f"getelementptr inbounds {element}, ptr {pointer}, i64 %at")
-    loads = [emitter.emit(f"load {vector}, ptr {address(p)}, align {size}") for p in pointers[:-1]]
+    inputs = [f"p{j}" for j in range(FUNCTIONS[name].arity)]
+    vector = emitter.type(type)
+    loads = [emitter.emit(f"load {vector}, ptr %{p}.here, align {BYTES[type]}") for p in inputs]
     y = body(name, *(Value(emitter, x, type) for x in loads))
-    target = address("%out")
-    signature = ", ".join([*(f"ptr noalias {p}" for p in pointers), "i64 %n"])
-    text = [f"define void @run({signature}) nounwind {{", "entry:", "  br label %loop", "loop:",
-            f"  %i = phi i64 [ 0, %entry ], [ %next, %{emitter.block} ]",
-            f"  %at = mul i64 %i, {lanes}",
-            *emitter.lines, f"  store {vector} {y.handle}, ptr {target}, align {size}",
-            "  %next = add i64 %i, 1", "  %more = icmp slt i64 %next, %n",
-            "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]
-    return module(text, emitter), emitter.tables
+    store = f"  store {vector} {y.handle}, ptr %out.here, align {BYTES[type]}"
+    lines = _around(emitter, inputs, type, [*emitter.lines, store])
+    return module(lines, emitter), emitter.tables
+
+
+def _around(emitter, inputs, type, body):
+    """The function around the lines of `body`: a loop over blocks, the last one copied if not whole."""
+    pointers, lanes, element = [*inputs, "out"], emitter.lanes, emitter.scalar(type)
+    vector, one = emitter.type(type), emitter.const(1, type)
+    copy = "@llvm.memcpy.p0.p0.i64"
+    emitter.declare(copy, "void", ["ptr", "ptr", "i64", "i1 immarg"])
+
+    def each(names, text):
+        return ["  " + text.format(p=p, element=element, vector=vector) for p in names]
+    signature = ", ".join([*(f"ptr noalias %{p}" for p in pointers), "i64 %n"])
+    return [
+        f"define void @run({signature}) nounwind {{", "entry:",
+        *each(pointers, "%{p}.stack = alloca {vector}, align 64"),
+        *each(inputs, "store {vector} " + one + ", ptr %{p}.stack, align 64"),
+        "  %some = icmp sgt i64 %n, 0", "  br i1 %some, label %loop, label %end", "loop:",
+        "  %at = phi i64 [ 0, %entry ], [ %next, %after ]", f"  %next = add i64 %at, {lanes}",
+        "  %left = sub i64 %n, %at", f"  %bytes = mul i64 %left, {BYTES[type]}",
+        "  %whole = icmp sle i64 %next, %n",
+        *each(pointers, "%{p}.at = getelementptr inbounds {element}, ptr %{p}, i64 %at"),
+        "  br i1 %whole, label %body, label %copy", "copy:",
+        *each(inputs, f"call void {copy}(ptr %{{p}}.stack, ptr %{{p}}.at, i64 %bytes, i1 false)"),
+        "  br label %body", "body:",
+        *each(pointers, "%{p}.here = phi ptr [ %{p}.at, %loop ], [ %{p}.stack, %copy ]"), *body,
+        "  br i1 %whole, label %after, label %back", "back:",
+        f"  call void {copy}(ptr %out.at, ptr %out.stack, i64 %bytes, i1 false)",
+        "  br label %after", "after:", "  %more = icmp slt i64 %next, %n",
+        "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]
 
 
 @functools.cache
@@ -70,9 +91,14 @@ def _machine():
     return binding, machine, features.get("avx512f", False)
 
 
-@functools.cache
 def compiled(name, dtype):
     """The kernel of `kernel_text` for this machine, as a ctypes function; compiled once."""
+    with _LOCK:
+        return _compile(name, dtype)
+
+
+@functools.cache
+def _compile(name, dtype):
     binding, machine, avx512 = _machine()
     text, tables = kernel_text(name, dtype, LANES, avx512)
     link(tables)
@@ -86,23 +112,8 @@ def compiled(name, dtype):
     return function
 
 
-_READY, _SMALL = set(), collections.Counter()
-
-
-def _run(name, dtype, arrays, out):
-    """Whole blocks in place; the last elements through a padded block."""
-    function, n = compiled(name, dtype), out.size
-    _READY.add((name, dtype))
-    blocks, rest = divmod(n, LANES)
-    if blocks:
-        function(*(a.ctypes.data for a in arrays), out.ctypes.data, blocks)
-    if rest:
-        block = np.ones((len(arrays) + 1, LANES), out.dtype)
-        for row, a in zip(block, arrays):
-            row[:rest] = a.reshape(-1)[n - rest:]
-        first = block.ctypes.data
-        function(*range(first, first + block.nbytes, block.strides[0]), 1)
-        out.reshape(-1)[n - rest:] = block[-1, :rest]
+_LOCK = threading.Lock()                # LLVM's target machine serves one thread at a time
+_COMPILED, _SMALL = {}, collections.Counter()
 
 
 def evaluate(name, *arrays):
@@ -117,47 +128,43 @@ def evaluate(name, *arrays):
     array([1.       , 2.7182817], dtype=float32)
     """
     arrays = [np.asarray(a) for a in arrays]
-    shape = _checked(name, arrays)
-    dtype = arrays[0].dtype
-    out = np.empty(shape, dtype)
-    if out.size < WORTH_COMPILING and not _ready(name, dtype.name):
+    shape, dtype = _checked(name, arrays)
+    work = WORK[dtype]
+    out = np.empty(shape, work)
+    function = _COMPILED.get((name, dtype)) or _worth_compiling(name, dtype, out.size)
+    if function is None:
         return meaning(name, *(np.broadcast_to(a, shape) for a in arrays)).reshape(shape)
-    if dtype == np.float16:
-        out = np.empty(shape, np.float64)
-    work = out.dtype
-    _run(name, dtype.name, [_contiguous(a, shape, work) for a in arrays], out)
-    if dtype == np.float16:
+    operands = [_contiguous(a, shape, work) for a in arrays]
+    function(*[a.ctypes.data for a in operands], out.ctypes.data, out.size)
+    if dtype == "float16":
         with np.errstate(all="ignore"):
             return out.astype(np.float16)
     return out
 
 
 def _contiguous(a, shape, dtype):
-    if a.shape != shape:
-        a = np.broadcast_to(a, shape)
-    return np.ascontiguousarray(a, dtype)
+    return np.ascontiguousarray(a if a.shape == shape else np.broadcast_to(a, shape), dtype)
 
 
-def _ready(name, dtype):
-    """Whether a small call should use the compiled function."""
-    if (name, dtype) not in _READY:
-        _SMALL[name, dtype] += 1
-        return _SMALL[name, dtype] > SMALL_CALLS
-    return True
+def _worth_compiling(name, dtype, size):
+    """The compiled function if the array is large or small ones have come often, else None."""
+    _SMALL[name, dtype] += 1
+    if size < WORTH_COMPILING and _SMALL[name, dtype] <= SMALL_CALLS:
+        return None
+    return _COMPILED.setdefault((name, dtype), compiled(name, dtype))
 
 
 def _checked(name, arrays):
+    """(shape, dtype name) of the result."""
     arity = FUNCTIONS[name].arity
     if len(arrays) != arity:
         raise TypeError(f"{name}: expected {arity} argument{'s' * (arity > 1)}, got {len(arrays)}")
-    if arity == 1 and arrays[0].dtype in FLOATS:
-        return arrays[0].shape
     dtypes = {a.dtype for a in arrays}
-    if len(dtypes) > 1 or not dtypes <= set(FLOATS):
+    if len(dtypes) > 1 or not dtypes <= NAMES.keys():
         raise TypeError(f"{name}: expected float16, float32 or float64 arrays of one dtype, got "
-                        f"{', '.join(map(str, sorted(map(str, dtypes))))}; convert them first")
+                        f"{', '.join(sorted(map(str, dtypes)))}; convert them first")
     shapes = {a.shape for a in arrays if a.ndim}
     if len(shapes) > 1:
         raise ValueError(f"{name}: expected equal shapes, got {' and '.join(map(str, shapes))}; "
                          "broadcast them first")
-    return shapes.pop() if shapes else ()
+    return shapes.pop() if shapes else (), NAMES[dtypes.pop()]

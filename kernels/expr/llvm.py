@@ -60,6 +60,9 @@ class LLVM:
     def type(self, type):
         return TYPE[type] if self.lanes == 1 else f"<{self.lanes} x {TYPE[type]}>"
 
+    def scalar(self, type):
+        return TYPE[type]
+
     def name(self):
         return f"%e{next(self.names)}"
 
