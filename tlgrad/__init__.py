@@ -25,7 +25,7 @@ from tlgrad.control.stop import stop_gradient
 from tlgrad.control.while_loop import while_loop
 from tlgrad.core import pretty, tree
 from tlgrad.core.aval import Aval
-from tlgrad.core.dtypes import (bfloat16, bool_, complex64, complex128, float16, float32, float64,
+from tlgrad.core.dtypes import (Complex, bfloat16, bool_, complex64, complex128, float16, float32, float64,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.limits import finfo
 from tlgrad.core.tensor import Tensor, tensor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tlgrad.errors import DTypeError
-from tlgrad.softfloat import format as formats, storage as words
+from tlgrad.softfloat import complexes, format as formats, storage as words
 from tlgrad.softfloat.format import Binary
 
 _by_name: dict[str, "DType"] = {}
@@ -23,7 +23,8 @@ _by_format: dict[Binary, "DType"] = {}
 class DType:
     """A number format: `name`, `kind` (b i u f c), `bits`, NumPy `storage` dtype.
 
-    `software` is True when NumPy cannot compute in it; `format` is the `Binary` of a float.
+    `software` is True when NumPy cannot compute in it; `format` is the `Binary` of a float, or of
+    the parts of a complex number in software.
     Equal to any spelling of the same dtype: ``tl.float32 == np.float32 == "float32"``.
     """
 
@@ -35,7 +36,7 @@ class DType:
         if self.storage in _by_storage or name in _by_name:
             raise DTypeError(f"dtype {name} is already defined")
         _by_name[name] = _by_storage[self.storage] = self
-        if format is not None:
+        if format is not None and kind == "f":
             _by_format[format] = self
 
     @property
@@ -63,7 +64,9 @@ class DType:
         return self.name
 
     def __reduce__(self):
-        return as_dtype, (self.name if self.format is None else self.format,)
+        if self.format is None:
+            return as_dtype, (self.name,)
+        return (as_dtype if self.kind == "f" else Complex), (self.format,)
 
 
 bool_ = DType("bool", "b", 8, np.bool_)
@@ -102,6 +105,8 @@ def as_dtype(x: Any) -> DType:
         return _by_storage[storage.newbyteorder("=")]
     if storage is not None and storage.fields and words.holds_format(storage):
         return _of_format(words.format_of(storage))
+    if storage is not None and storage.names and storage.names[0].startswith("Complex("):
+        return Complex(words.format_named(storage.names[0][8:-1]))
     raise DTypeError(f"{x!r} is not a dtype of tlgrad; known: {', '.join(_by_name)}")
 
 
@@ -160,6 +165,8 @@ def _promote(a: DType, b: DType) -> DType:
         return as_dtype(np.promote_types(a.storage, b.storage))
     if b.kind in "b" or a is bfloat16 and b.kind in "iu" and b.bits == 8:
         return a
+    if {a.kind, b.kind} == {"c", "f"} and b.software and a.format is b.format:
+        return a if a.kind == "c" else b
     if a is bfloat16 and not b.software:
         return float32 if b is float16 else as_dtype(np.promote_types(np.float32, b.storage))
     raise DTypeError(f"{a} and {b} have no common dtype: convert one of them, e.g. "
@@ -179,7 +186,7 @@ def promote_weak(strong: DType, weak: DType) -> DType:
         return strong
     if weak.kind == "c" and strong.kind == "f":
         if strong.software:
-            raise DTypeError(f"{strong} has no complex companion beside a Python complex number")
+            return complex_dtype(strong)
         return as_dtype(np.promote_types(strong.storage, np.complex64))
     return weak
 
@@ -196,14 +203,36 @@ def accumulator(d: DType) -> DType:
 
 
 def real_dtype(d: DType) -> DType:
-    """float32 of complex64, float64 of complex128; other dtypes are their own."""
+    """The dtype of the parts of a complex one (float32 of complex64); other dtypes are their own."""
+    if d.kind == "c" and d.software:
+        return _of_format(d.format)
     return {complex64: float32, complex128: float64}.get(d, d)
 
 
 def complex_dtype(d: DType) -> DType:
-    """complex64 of float32 and narrower, complex128 of float64; DTypeError elsewhere."""
+    """complex64 of float32 and narrower, complex128 of float64, Complex(f) of a format in software."""
     if d.kind == "c":
         return d
-    if d.software or d.kind not in "f":
+    if d.kind not in "f":
         raise DTypeError(f"{d} has no complex companion")
+    if d.software and d is not bfloat16:
+        return Complex(d)
     return complex128 if d is float64 else complex64
+
+
+def Complex(dtype: Any) -> DType:
+    """The dtype of complex numbers over a real float: two words each, real part first.
+
+    Raises DTypeError for a dtype that is no real float.
+
+    >>> Complex(float64), Complex("binary128")
+    (complex128, Complex(binary128))
+    """
+    real = as_dtype(dtype)
+    if real.kind != "f":
+        raise DTypeError(f"Complex takes a real float dtype, got {real}")
+    if real in (float32, float64):
+        return complex_dtype(real)
+    name = f"Complex({real})"
+    storage = complexes.storage(real.format)
+    return _by_name.get(name) or DType(name, "c", 2 * real.bits, storage, software=True, format=real.format)

@@ -12,7 +12,8 @@ from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.dtypes import DType
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ConcretizationError, DTypeError, MutationError, OutputError
-from tlgrad.softfloat import array as softfloat
+from tlgrad.softfloat import array as softfloat, complexes
+from tlgrad.softfloat.storage import of_integers
 from tlgrad.softfloat.value import Float
 
 
@@ -50,13 +51,14 @@ class Tensor(Value):
                 f"only a tensor with one entry is a Python number; this one has shape {self.shape}. "
                 "Index it, or reduce it first (tl.sum, tl.max, tl.all, tl.any).")
         if self.dtype.software:
-            number = softfloat.to_floats(self.data).reshape(())[()]
-            return float(number) if fits_python(self.dtype) else number
+            number = _scalars(self).reshape(())[()]
+            plain = complex if self.dtype.kind == "c" else float
+            return plain(number) if fits_python(self.dtype) else number
         return self.data.reshape(()).item()
 
     def tolist(self) -> Any:
         """Nested Python lists of Python numbers (one number for a 0-d tensor), or of `Float`s."""
-        return (softfloat.to_floats(self.data) if _is_wide(self.dtype) else to_numpy(self)).tolist()
+        return (_scalars(self) if _is_wide(self.dtype) else to_numpy(self)).tolist()
 
     def words(self) -> np.ndarray:
         """The raw words: unsigned integers of the dtype's width (complex: two per entry)."""
@@ -141,6 +143,13 @@ def words(array: np.ndarray) -> np.ndarray:
     return flat.view("u8" if width % 8 == 0 else "u1")
 
 
+def _scalars(t: Tensor) -> np.ndarray:
+    """An object array of the exact scalars of a software dtype."""
+    if t.dtype.kind == "c":
+        return complexes.numbers(t.data, t.dtype.format)
+    return softfloat.to_floats(t.data)
+
+
 def fits_python(dtype: DType) -> bool:
     """Whether every number of a float format is a Python float."""
     return dtype.format.F <= 52 and dtype.format.E <= 11
@@ -156,7 +165,7 @@ def to_numpy(t: Tensor) -> np.ndarray:
     if t.dtype is dtypes.bfloat16:
         return bfloat16_to_float32(t.data)
     if t.dtype.software and fits_python(t.dtype):
-        return softfloat.convert(t.data, np.float64)
+        return convert_array(t.data, dtypes.float64 if t.dtype.kind == "f" else dtypes.complex128)
     return t.data
 
 
@@ -233,7 +242,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
                                   "use tl.convert(x, dtype), or tl.stack([...]) for a list of traced values")
     if isinstance(data, Tensor):
         array = data.data
-    elif want is not None and want.kind == "f" and _needs_exact_reading(data, want.software):
+    elif want is not None and (want.kind == "f" or want.software) and _needs_exact_reading(data, want.software):
         array = _read_exactly(data, want)
     else:
         array = _to_array(data)
@@ -262,9 +271,21 @@ def _needs_exact_reading(data, software: bool) -> bool:
 
 def _read_exactly(data, want: DType) -> np.ndarray:
     try:
+        if want.kind == "c":
+            return _read_complex(data, want.format)
         return softfloat.of_numbers(data, want.format)
     except (TypeError, ValueError) as error:
         raise DTypeError(f"tl.tensor: {error}") from None
+
+
+def _read_complex(data, fmt):
+    """Complex text and numbers, part by part."""
+    entries = np.array(data, dtype=object)
+    pairs = [complexes.parse(fmt, x) if isinstance(x, str) else
+             tuple(fmt(p).bits for p in (getattr(x, "real", x), getattr(x, "imag", 0)))
+             for x in entries.ravel()]
+    re, im = (of_integers(words, fmt, entries.shape) for words in zip(*pairs))
+    return complexes.join(re, im, fmt)
 
 
 def _to_array(data) -> np.ndarray:
@@ -301,9 +322,29 @@ def convert_array(array: np.ndarray, want: DType) -> np.ndarray:
 
 
 def _convert_software(array: np.ndarray, have: DType, want: DType) -> np.ndarray:
-    if "c" in (have.kind, want.kind):
-        raise DTypeError(f"no conversion from {have} to {want}: take the real and imaginary parts")
+    if want.kind == "c":
+        part = dtypes.real_dtype(want)
+        re, im = (convert_array(p, part) for p in _parts(array, have))
+        return complexes.join(re, im, part.format) if want.software else _hardware_complex(re, im, want)
+    if have.kind == "c":
+        array = _parts(array, have)[0]
+        return convert_array(array, want)
     return softfloat.convert(array, want.format or want.storage)
+
+
+def _parts(array, dtype):
+    """Real and imaginary part of an array of any dtype."""
+    if dtype.kind != "c":
+        return array, np.zeros(array.shape, array.dtype)
+    if dtype.software:
+        return complexes.parts(array, dtype.format)
+    return np.array(array.real), np.array(array.imag)
+
+
+def _hardware_complex(re, im, want):
+    out = np.empty(re.shape, want.storage)
+    out.real, out.imag = re, im
+    return out
 
 
 def _round_to_odd_float32(array: np.ndarray) -> np.ndarray:
@@ -341,6 +382,6 @@ def tensor_text(t: Tensor) -> str:
 def _entries_text(t: Tensor, **options) -> str:
     """The entries as NumPy prints them; those of a wide format as the shortest exact text."""
     if _is_wide(t.dtype):
-        return np.array2string(softfloat.to_floats(t.data), separator=", ",
+        return np.array2string(_scalars(t), separator=", ",
                                formatter={"object": str}, **options)
     return np.array2string(to_numpy(t), separator=", ", **options)

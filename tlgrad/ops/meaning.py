@@ -17,7 +17,7 @@ from tlgrad.errors import UnsupportedError, ZeroDivision
 from tlgrad.kernels import elementary
 from tlgrad.kernels.expr import Numpy, Value, fma
 from tlgrad.kernels.expr.numpy_meaning import sum_to_odd
-from tlgrad.softfloat import array as softfloat
+from tlgrad.softfloat import array as softfloat, complexes
 
 #: intrinsic name -> function of NumPy arrays of hardware dtypes
 INTRINSICS: dict[str, Callable] = {}
@@ -54,8 +54,11 @@ def _software(name, storage, arrays, params):
     dtype = dtypes.of_storage(storage)
     if dtype is dtypes.bfloat16:
         return _bfloat16(name, *arrays, **params)
+    namespace = softfloat
+    if name == "complex" or any(dtypes.of_storage(a.dtype).kind == "c" for a in arrays):
+        namespace = complexes
     try:
-        return softfloat.evaluate(name, dtype.format, *arrays, **params)
+        return namespace.evaluate(name, dtype.format, *arrays, **params)
     except KeyError:
         raise UnsupportedError(f"{name} is not available for {dtype}") from None
 

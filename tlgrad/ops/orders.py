@@ -90,8 +90,11 @@ def left_to_right(terms: np.ndarray, init=None) -> np.ndarray:
 
 
 def _is_software(array) -> bool:
-    """Whether sums of the array's format run on software words (bfloat16 goes through float32)."""
-    return array.dtype.fields is not None and dtypes.of_storage(array.dtype) is not dtypes.bfloat16
+    """Whether real sums of the array's format run on software words (bfloat16: through float32)."""
+    if array.dtype.fields is None:
+        return False
+    dtype = dtypes.of_storage(array.dtype)
+    return dtype is not dtypes.bfloat16 and dtype.kind == "f"
 
 
 def _accumulate(terms, acc, block=4096):

@@ -44,12 +44,18 @@ def format_of(dtype: np.dtype) -> Binary:
     >>> format_of(np.dtype([("Binary(6, 9)", "<u2")]))
     Binary(6, 9)
     """
-    if dtype not in _formats and dtype.names:
-        match = _NAME.fullmatch(dtype.names[0])
-        if match:
-            E, F, specials, bias = match.groups()
-            dtype_of(Binary(E, F, specials or "ieee", bias))
+    if dtype not in _formats and dtype.names and _NAME.fullmatch(dtype.names[0]):
+        dtype_of(format_named(dtype.names[0]))
     return _formats[dtype]
+
+
+def format_named(name: str) -> Binary:
+    """The format of a name, "binary128" or "Binary(6, 9)"; KeyError for another name."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return NAMED[name]
+    E, F, specials, bias = match.groups()
+    return Binary(E, F, specials or "ieee", bias)
 
 
 def holds_format(dtype: np.dtype) -> bool:

@@ -1,0 +1,75 @@
+"""Complex numbers over software formats: stated order, derivatives of every kind, exact text."""
+import pickle
+
+import gmpy2
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.errors import DifferentiationError, DTypeError
+
+C = tl.Complex(tl.binary128)
+
+
+def gmpy(z):
+    with gmpy2.context(precision=300):
+        return gmpy2.mpc(gmpy2.mpfr(gmpy2.mpq(z.real.to_fraction())), gmpy2.mpfr(gmpy2.mpq(z.imag.to_fraction())))
+
+
+def test_dtype():
+    assert tl.Complex("float64") is tl.complex128 and repr(C) == "Complex(binary128)"
+    z = tl.tensor([1 + 2j, -0.5j], C)
+    assert tl.same_bits(pickle.loads(pickle.dumps(z)), z) and z.dtype.itemsize == 32
+    assert repr(z) == "tensor([1.0+2.0j, -0.0-0.5j], Complex(binary128), shape (2,), cpu)"
+    with pytest.raises(DTypeError, match="takes a real float dtype, got int32"):
+        tl.Complex(tl.int32)
+
+
+def test_text_is_read_part_by_part():
+    third = "0." + "3" * 42
+    z = tl.tensor([third + "+0j", "1e-3-2.5e+1j", "-j", "7"], C).tolist()
+    assert z[0].real.hex() == "0x1.5555555555555555555555555555p-2"
+    assert [str(v) for v in z[1:]] == ["0.001-25.0j", "0.0-1.0j", "7.0+0.0j"]
+
+
+def test_arithmetic_follows_the_stated_order():
+    a, b, c, d = (tl.tensor(x, tl.binary128) for x in ("0.1", "-0.7", "1.3", "0.9"))
+    x, y = a + 1j * b, c + 1j * d
+    product, quotient = x * y, x / y
+    assert tl.same_bits(tl.real(product), a * c - b * d)
+    assert tl.same_bits(tl.imag(product), a * d + b * c)
+    ratio = d / c
+    assert tl.same_bits(tl.real(quotient), (a + b * ratio) / (c + d * ratio))
+    assert tl.same_bits(tl.imag(quotient), (b - a * ratio) / (c + d * ratio))
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"])
+def test_functions_against_mpc(name):
+    z = tl.tensor(["0.3-1.7j", "-2.5+0.4j", "1+1e-20j"], C)
+    for got, x in zip(getattr(tl, name)(z).tolist(), z.tolist()):
+        with gmpy2.context(precision=300):
+            want = getattr(gmpy2, name)(gmpy(x))
+            assert abs(gmpy(got) - want) <= 16 * gmpy2.mpfr(2) ** -113 * abs(want)
+
+
+def test_the_three_kinds_of_derivative():
+    square = lambda z: z * z
+    size = lambda z: tl.real(z) ** 2 + tl.imag(z) ** 2
+    z = tl.tensor([1 + 1j, 3 + 4j, 2j], C)
+    assert complex(tl.grad(square, holomorphic=True)(z[0]).item()) == 2 + 2j
+    assert complex(tl.grad(size)(z[1]).item()) == 6 + 8j
+    assert complex(tl.grad(lambda z: tl.imag(z) ** 2)(z[2]).item()) == 4j
+    assert [complex(w.item()) for w in tl.wirtinger(size)(z[1])] == [3 - 4j, 3 + 4j]
+    with pytest.raises(DifferentiationError, match="not holomorphic"):
+        tl.grad(lambda z: tl.abs(z) ** 2 + 0j, holomorphic=True)(z[1])
+
+
+def test_run_reductions_and_conversions():
+    z = tl.tensor([1 + 1j, 3 + 4j, -0.5j], C)
+    f = lambda a: tl.sum(tl.exp(a) * a)
+    assert tl.same_bits(tl.run(f)(z), f(z))
+    hardware = tl.tensor(np.array([1 + 1j, 3 + 4j, -0.5j]))
+    assert tl.same_bits(tl.run(f, dtype=tl.binary128)(hardware), f(z))
+    assert tl.same_bits(tl.convert(z, tl.complex128), hardware)
+    assert (z @ tl.conj(z)).item().real == 27.25
+    assert (z + tl.tensor("0.5", tl.binary128)).dtype is C

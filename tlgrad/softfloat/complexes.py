@@ -1,0 +1,266 @@
+"""Complex numbers over any format: an element is two words, real part first.
+
+Every operation is real operations in one stated order, each rounded once:
+
+    (a + bi) + (c + di)   (a + c) + (b + d) i
+    (a + bi) (c + di)     (a c - b d) + (a d + b c) i
+    (a + bi) / (c + di)   Smith's algorithm (CACM 5, 1962): with r = d / c and s = c + d r for |c| >= |d|,
+                          (a + b r) / s + ((b - a r) / s) i; the roles of c and d change otherwise
+    |a + bi|              hypot(a, b)
+    exp, log, sqrt, ...   the formulas of `FUNCTIONS`, over the correctly rounded real functions
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tlgrad.softfloat import array, text
+from tlgrad.softfloat.format import Binary
+from tlgrad.softfloat.storage import as_words, dtype_of, of_words, to_floats
+from tlgrad.softfloat.value import Float
+
+
+class ComplexFloat(NamedTuple):
+    """One complex number of a format, for exact inspection and printing."""
+
+    real: Float
+    imag: Float
+
+    def __str__(self):
+        sign = "" if str(self.imag).startswith("-") else "+"
+        return f"{self.real}{sign}{self.imag}j"
+
+    def __complex__(self):
+        return complex(float(self.real), float(self.imag))
+
+
+def storage(fmt: Binary) -> np.dtype:
+    """The dtype of complex numbers over a format: one field of real words, then imaginary ones."""
+    real = dtype_of(fmt)
+    size, count = min(real.itemsize, 8), -(-real.itemsize // 8)
+    return np.dtype([(f"Complex({fmt!r})", f"<u{size}", (2 * count,))])
+
+
+def parts(x: np.ndarray, fmt: Binary):
+    """The real and the imaginary part, as arrays of words of the format."""
+    words = np.asarray(x, order="C").reshape(x.shape + (1,)).view(f"<u{min(fmt.itemsize, 8)}")
+    halves = words.reshape(x.shape + (2, -1))
+    if fmt.itemsize <= 8:
+        return tuple(of_words(halves[..., k, 0], fmt) for k in (0, 1))
+    return tuple(of_words(halves[..., k, :], fmt) for k in (0, 1))
+
+
+def join(re: np.ndarray, im: np.ndarray, fmt: Binary) -> np.ndarray:
+    """The complex array of two real ones, which broadcast together."""
+    re, im = np.broadcast_arrays(re, im)
+    stacked = np.concatenate([w.reshape(re.shape + (-1,)) for w in map(as_words, (re, im))], axis=-1)
+    return np.asarray(stacked, order="C").view(storage(fmt)).reshape(re.shape)
+
+
+def numbers(x: np.ndarray, fmt: Binary) -> np.ndarray:
+    """An object array of `ComplexFloat`."""
+    out = np.empty(x.size, dtype=object)
+    out[:] = [ComplexFloat(a, b) for a, b in zip(*(to_floats(p).ravel() for p in parts(x, fmt)))]
+    return out.reshape(x.shape)
+
+
+def parse(fmt: Binary, source: str) -> tuple[int, int]:
+    """The words of complex text such as "0.1-2j": each part read exactly, rounded once.
+
+    >>> from tlgrad.softfloat.format import binary16
+    >>> [hex(w) for w in parse(binary16, "1-2j")]
+    ['0x3c00', '0xc000']
+    """
+    plain = source.strip().lower().strip("()").replace(" ", "")
+    if not plain.endswith("j"):
+        return text.parse(fmt, plain), fmt.zero()
+    body = plain[:-1]
+    cut = max((k for k in range(1, len(body)) if body[k] in "+-" and body[k - 1] not in "ep"),
+              default=0)
+    imaginary = body[cut:] + ("1" if body[cut:] in ("", "+", "-") else "")
+    return (text.parse(fmt, body[:cut]) if cut else fmt.zero()), text.parse(fmt, imaginary)
+
+
+class _Real:
+    """Arrays of words with operators, so that formulas read as formulas."""
+
+    def __init__(self, words, fmt):
+        self.words, self.fmt = words, fmt
+
+    def _apply(self, name, *others):
+        return _Real(array.evaluate(name, self.fmt, self.words, *(o.words for o in others)), self.fmt)
+
+    def __getattr__(self, name):
+        return lambda *others: self._apply(name, *others)
+
+    def number(self, value):
+        """A Python number as a `_Real` of shape ()."""
+        return _Real(array.of_numbers(value, self.fmt), self.fmt)
+
+    def _other(self, other):
+        return other if isinstance(other, _Real) else self.number(other)
+
+    def __add__(self, other):
+        return self._apply("add", self._other(other))
+
+    def __sub__(self, other):
+        return self._apply("sub", self._other(other))
+
+    def __mul__(self, other):
+        return self._apply("mul", self._other(other))
+
+    def __truediv__(self, other):
+        return self._apply("div", self._other(other))
+
+    def __neg__(self):
+        return self._apply("neg")
+
+    def where(self, mask, other):
+        """self where the mask holds, else other."""
+        return _Real(np.where(mask, self.words, other.words), self.fmt)
+
+    def test(self, name, *others):
+        """A bool array of a comparison."""
+        return array.evaluate(name, self.fmt, self.words, *(self._other(o).words for o in others))
+
+
+def mul(x, y):
+    (a, b), (c, d) = x, y
+    return a * c - b * d, a * d + b * c
+
+
+def div(x, y):
+    (a, b), (c, d) = x, y
+    first = c.abs().test("ge", d.abs())
+    big, low = c.where(first, d), d.where(first, c)
+    ratio = low / big
+    ratio = ratio.number(0).where(low.test("eq", 0) & np.ones(ratio.words.shape, bool), ratio)
+    scale = big + low * ratio
+    re = (a + b * ratio).where(first, a * ratio + b)
+    im = (b - a * ratio).where(first, b * ratio - a)
+    return re / scale, im / scale
+
+
+def exp(z):
+    a, b = z
+    size = a.exp()
+    return size * b.cos(), (size * b.sin()).where(~b.test("eq", 0), b)
+
+
+def log(z):
+    """log |z| + i arg z; next to |z| = 1, log1p((x - 1)(x + 1) + y**2) / 2 with x the larger part."""
+    a, b = z
+    size, first = a.hypot(b), a.abs().test("ge", b.abs())
+    x, y = a.where(first, b).abs(), b.where(first, a)
+    close = ((x - 1) * (x + 1) + y * y).log1p() / 2
+    near = size.test("ge", 0.5) & size.test("le", 2)
+    return close.where(near, size.log()), b.atan2(a)
+
+
+def sqrt(z):
+    a, b = z
+    w = ((a.abs() + a.hypot(b)) / 2).sqrt()
+    other = b.abs() / (w * 2)
+    other = other.number(0).where(w.test("eq", 0) & np.ones(other.words.shape, bool), other)
+    right = a.test("ge", 0)
+    return w.where(right, other), other.where(right, w).copysign(b)
+
+
+def _unit(z):
+    return z[0].number(1), z[0].number(0)
+
+
+def power(x, y):
+    """exp(y log x); 0 to a power of positive real part is 0."""
+    re, im = exp(mul(y, log(x)))
+    nothing = x[0].test("eq", 0) & x[1].test("eq", 0) & y[0].test("gt", 0)
+    zero = re.number(0)
+    return zero.where(nothing, re), zero.where(nothing, im)
+
+
+def _plus(z, number):
+    return z[0] + number, z[1]
+
+
+def _quotient(top, bottom):
+    return lambda z: div(top(z), bottom(z))
+
+
+def sin(z):
+    a, b = z
+    return a.sin() * b.cosh(), a.cos() * b.sinh()
+
+
+def cos(z):
+    a, b = z
+    return a.cos() * b.cosh(), -(a.sin() * b.sinh())
+
+
+def sinh(z):
+    a, b = z
+    return a.sinh() * b.cos(), a.cosh() * b.sin()
+
+
+def cosh(z):
+    a, b = z
+    return a.cosh() * b.cos(), a.sinh() * b.sin()
+
+
+#: name -> function of (real, imaginary) pairs to a pair
+FUNCTIONS = {
+    "add": lambda x, y: (x[0] + y[0], x[1] + y[1]), "sub": lambda x, y: (x[0] - y[0], x[1] - y[1]),
+    "mul": mul, "div": div, "neg": lambda z: (-z[0], -z[1]), "conj": lambda z: (z[0], -z[1]),
+    "exp": exp, "log": log, "sqrt": sqrt, "pow": power, "sin": sin, "cos": cos, "sinh": sinh,
+    "cosh": cosh, "tan": _quotient(sin, cos), "tanh": _quotient(sinh, cosh),
+    "expm1": lambda z: _plus(exp(z), -1), "log1p": lambda z: log(_plus(z, 1)),
+    "rsqrt": lambda z: div(_unit(z), sqrt(z)),
+    "logistic": lambda z: div(_unit(z), _plus(exp((-z[0], -z[1])), 1)),
+}
+
+
+def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarray:
+    """The intrinsic `name` on complex arrays over a format; KeyError where there is none."""
+    if name == "select":
+        return np.where(*arrays)
+    if name == "complex":
+        return join(*arrays, fmt)
+    if name == "direction":
+        return _direction(fmt, *arrays)
+    if name == "integer_pow":
+        return _integer_pow(fmt, arrays[0], **params)
+    pairs = [tuple(_Real(p, fmt) for p in parts(x, fmt)) for x in arrays]
+    if name in _TO_REAL:
+        return _TO_REAL[name](*pairs)
+    re, im = FUNCTIONS[name](*pairs)
+    return join(re.words, im.words, fmt)
+
+
+_TO_REAL = {
+    "real": lambda z: z[0].words, "imag": lambda z: z[1].words,
+    "abs": lambda z: z[0].hypot(z[1]).words,
+    "eq": lambda x, y: x[0].test("eq", y[0]) & x[1].test("eq", y[1]),
+    "ne": lambda x, y: x[0].test("ne", y[0]) | x[1].test("ne", y[1]),
+    "is_nan": lambda z: z[0].test("is_nan") | z[1].test("is_nan"),
+    "is_finite": lambda z: z[0].test("is_finite") & z[1].test("is_finite"),
+}
+
+
+def _direction(fmt, x, r):
+    """z / |z| componentwise; 0 at 0."""
+    return join(*(array.evaluate("direction", fmt, p, r) for p in parts(x, fmt)), fmt)
+
+
+def _integer_pow(fmt, x, *, n):
+    count, result, factor = abs(n), None, x
+    while count:
+        if count & 1:
+            result = factor if result is None else evaluate("mul", fmt, result, factor)
+        count >>= 1
+        if count:
+            factor = evaluate("mul", fmt, factor, factor)
+    re, im = (np.broadcast_to(array.of_numbers(v, fmt), x.shape) for v in (1, 0))
+    one = join(re, im, fmt)
+    if result is None:
+        return one
+    return result if n >= 0 else evaluate("div", fmt, one, result)
