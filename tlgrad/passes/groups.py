@@ -17,6 +17,8 @@ from tlgrad.passes.views import View, follow, squeezed, view_of
 
 #: instructions in a body that may be repeated for several rows
 SHORT = 24
+#: latest readers of a value that an equation may join
+NEAR = 8
 
 
 class Step:
@@ -52,7 +54,7 @@ class Grouping:
         self.kinds = kinds or {}
         self.views: dict[Var, View] = {v: view_of(v) for v in jaxpr.in_binders}
         self.maker: dict[Var, Step] = {}
-        self.readers: dict[Var, list[Step]] = {}
+        self.readers: dict[Var, dict[Step, None]] = {}
         steps: list[Step] = []
         for number, eqn in enumerate(jaxpr.eqns):
             step = self.place(eqn, number)
@@ -87,7 +89,7 @@ class Grouping:
         step.deps |= {found(m) for m in makers} - {step}
         self.maker.update(dict.fromkeys(eqn.outs, step))
         for r in roots:
-            self.readers.setdefault(r, []).append(step)
+            self.readers.setdefault(r, {})[step] = None
         return step
 
     def home(self, eqn: Eqn, roots, makers, order: int) -> Step | None:
@@ -95,7 +97,8 @@ class Grouping:
         reduction = eqn.prim.kind == "reduction"
         space = squeezed((eqn.ins[0] if reduction else eqn.outs[0]).aval.shape)
         axes = reduced_axes(eqn) if reduction else None
-        near = [*makers, *[found(s) for r in roots for s in self.readers.get(r, ())]]
+        readers = [found(s) for r in roots for s in list(self.readers.get(r, ()))[-NEAR:]]
+        near = [*makers, *readers]
         for step in sorted(set(near), key=lambda s: -s.order):
             if step.kind == "group" and step.space == space and self.fits(step, eqn, makers, axes):
                 if reduction:
