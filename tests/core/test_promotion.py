@@ -21,7 +21,8 @@ def test_two_dtypes_meet_as_in_numpy(a):
         assert (x * y).dtype == (np.ones(2, a.storage) * np.ones(2, b.storage)).dtype
 
 
-@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.sub], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.sub],
+                         ids=lambda f: f.__name__)
 def test_python_numbers_beside_arrays_as_in_numpy(op):
     for dtype, number in itertools.product(HARDWARE, PYTHON):
         if dtype.kind == "b" and (number is True or op is operator.sub):
@@ -68,7 +69,8 @@ def test_functions_of_integers_give_numpys_floats(f):
 
 
 def test_dtypes_are_equal_to_every_spelling():
-    assert tl.float32 == np.float32 and tl.float32 == "float32" and tl.float32 == np.dtype("f4") and tl.float32 != tl.float64
+    assert tl.float32 == np.float32 and tl.float32 == "float32" and tl.float32 == np.dtype("f4")
+    assert tl.float32 != tl.float64
     assert {tl.int8: 1}[tl.int8] == 1 and np.zeros(2, tl.float32).dtype == np.float32
     with pytest.raises(errors.DTypeError, match="'float31' is not a dtype of tlgrad; known: bool, int8"):
         dtypes.as_dtype("float31")

@@ -113,7 +113,7 @@ def expected(name, order):
 
 
 @pytest.mark.parametrize("name", CALLABLES)
-@pytest.mark.parametrize("pair", list(itertools.product(TRANSFORMS, TRANSFORMS)), ids=lambda p: f"{p[0]} of {p[1]}")
+@pytest.mark.parametrize("pair", list(itertools.product(TRANSFORMS, TRANSFORMS)), ids=" of ".join)
 def test_pairs(pair, name):
     (order_a, outer), (order_b, inner) = (TRANSFORMS[p] for p in pair)
     found = outer(inner(CALLABLES[name]))(X)
@@ -135,8 +135,8 @@ def test_lanes_are_the_words_of_the_loop(name):
 @pytest.mark.parametrize("name", CALLABLES)
 def test_reverse_over_forward_over_reverse(name):
     f = CALLABLES[name]
-    hessians = [tl.hessian(f)(X), tl.jacrev(tl.jacrev(f))(X), tl.jacfwd(tl.jacfwd(f))(X), tl.jacrev(tl.jacfwd(f))(X),
-                tl.run(tl.hessian(tl.run(f)))(X)]
+    hessians = [tl.hessian(f)(X), tl.jacrev(tl.jacrev(f))(X), tl.jacfwd(tl.jacfwd(f))(X),
+                tl.jacrev(tl.jacfwd(f))(X), tl.run(tl.hessian(tl.run(f)))(X)]
     for h in hessians[1:]:
         np.testing.assert_allclose(np.asarray(h), np.asarray(hessians[0]), rtol=2e-12, atol=1e-13)
     np.testing.assert_allclose(np.asarray(tl.hvp(f)((X,), V)), np.asarray(hessians[0] @ V), rtol=2e-12, atol=1e-13)

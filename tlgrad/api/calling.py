@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
+import weakref
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -14,20 +16,25 @@ from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, OutputError
 
 
-@functools.lru_cache(maxsize=4096)
-def _signature_of(f) -> inspect.Signature | None:
-    try:
-        return inspect.signature(f)
-    except (TypeError, ValueError):
-        return None
+#: signatures by callable; weak, because a callable can hold large arrays or traced values
+_signatures: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def signature(f) -> inspect.Signature | None:
     """The signature of a callable, or None when it has none that Python knows."""
     try:
-        return _signature_of(f)
-    except TypeError:                         # unhashable callable object
-        return inspect.signature(f)
+        return _signatures[f]
+    except (KeyError, TypeError):             # new, unhashable, or without weak references
+        pass
+    try:
+        found = inspect.signature(f)
+    except (TypeError, ValueError):
+        found = None
+    try:
+        _signatures[f] = found
+    except TypeError:
+        pass
+    return found
 
 
 def _is_positional(p: inspect.Parameter) -> bool:
@@ -104,7 +111,7 @@ class Selected:
 def as_argnums(argnums, f) -> tuple[tuple, bool]:
     """argnums as a tuple, and whether a single one was given."""
     single = isinstance(argnums, (int, str, np.integer))
-    many = (argnums,) if single else tuple(argnums)
+    many = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     for a in many:
         if isinstance(a, bool) or not isinstance(a, (int, str, np.integer)):
             raise ArgumentError(f"argnums of {describe_callable(f)} are positions or names, got {a!r}")
@@ -112,22 +119,38 @@ def as_argnums(argnums, f) -> tuple[tuple, bool]:
 
 
 class FlatFunction:
-    """A function of trees as a function of flat values; remembers the structure of its result."""
+    """A function of trees as a function of flat values; remembers the structure of its result.
+
+    With has_aux the values among the auxiliary results follow those of the result proper, so that
+    the transform that traces the function also unboxes them: see `split`.
+    """
 
     def __init__(self, f: Callable, in_tree: tree.TreeDef, what: str, has_aux: bool = False):
         self.f, self.in_tree, self.what, self.has_aux = f, in_tree, what, has_aux
         self.out_tree: tree.TreeDef | None = None
-        self.aux: Any = None
+        self._n_out, self._aux_leaves, self._aux_tree = 0, (), None
 
     def __call__(self, *leaves):
         out = self.f(*tree.unflatten(self.in_tree, leaves))
-        if self.has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise OutputError(f"{self.what}: with has_aux=True the function returns (result, aux), "
-                                  f"got {type(out).__name__}")
-            out, self.aux = out
-        flat, self.out_tree = flatten_output(out, self.what)
-        return flat
+        if not self.has_aux:
+            flat, self.out_tree = flatten_output(out, self.what)
+            return flat
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise OutputError(f"{self.what}: with has_aux=True the function returns (result, aux), "
+                              f"got {type(out).__name__}")
+        flat, self.out_tree = flatten_output(out[0], self.what)
+        self._aux_leaves, self._aux_tree = tree.flatten(out[1])
+        self._n_out = len(flat)
+        return [*flat, *[x for x in self._aux_leaves if isinstance(x, Value)]]
+
+    def split(self, values: Sequence) -> tuple[list, Any]:
+        """(the results proper, aux) of what the flat function gave."""
+        if not self.has_aux:
+            return list(values), None
+        given = iter(values[self._n_out:])
+        aux = [next(given) if isinstance(x, Value) else x for x in self._aux_leaves]
+        self._aux_leaves = ()
+        return list(values[:self._n_out]), tree.unflatten(self._aux_tree, aux)
 
 
 def flatten_output(out, what: str) -> tuple[list[Value], tree.TreeDef]:
@@ -167,13 +190,45 @@ class LeafNames:
         return labels[k]
 
 
-def wrap(f: Callable, wrapper: Callable, prefix: str) -> Callable:
-    """functools.wraps with a docstring that says what was done; works for any callable."""
-    functools.update_wrapper(wrapper, f, updated=())
-    name = getattr(f, "__name__", type(f).__name__)
-    doc = getattr(f, "__doc__", None) or ""
-    wrapper.__doc__ = f"{prefix} of {name}." + (f"\n\n{inspect.cleandoc(doc)}" if doc else "")
-    return wrapper
+class Transformed:
+    """A callable that a transform made of `f`: signature, name and docstring are those of `f`.
+
+    It pickles and copies by being made again: `again()` is the transform applied to `f`.
+    """
+
+    def __init__(self, f: Callable, call: Callable, prefix: str, again: Callable):
+        functools.update_wrapper(self, f, updated=())
+        self._call, self._again = call, again
+        name = getattr(f, "__name__", type(f).__name__)
+        doc = getattr(f, "__doc__", None) or ""
+        self.__doc__ = f"{prefix} of {name}." + (f"\n\n{inspect.cleandoc(doc)}" if doc else "")
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self):
+        return named_in_module(self) or (_made_again, (self._again,))
+
+    def __repr__(self):
+        return f"<{self.__doc__.splitlines()[0].rstrip('.')}>"
+
+
+def named_in_module(made) -> str | None:
+    """The name under which a decorated function is found in its module, for pickling."""
+    name = getattr(made, "__qualname__", "")
+    return name if getattr(inspect.getmodule(made.__wrapped__), name, None) is made else None
+
+
+def _made_again(again):
+    return again()
+
+
+def wrap(f: Callable, call: Callable, prefix: str, again: Callable) -> Callable:
+    """`call` with the name, signature and docstring of `f`; `again` makes it from scratch."""
+    return Transformed(f, call, prefix, again)
 
 
 def is_concrete(values) -> bool:

@@ -38,7 +38,8 @@ def jvp(f: Callable, primals=None, tangents=None, *, has_aux: bool = False):
     (tensor(9.0, float64, shape (), cpu, weak), tensor(6.0, float64, shape (), cpu, weak))
     """
     if primals is None:
-        return wrap(f, functools.partial(jvp, f, has_aux=has_aux), "Forward derivative")
+        return wrap(f, functools.partial(jvp, f, has_aux=has_aux), "Forward derivative",
+                    functools.partial(jvp, f, has_aux=has_aux))
     what = describe_callable(f)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise DTypeError(f"jvp of {what}: primals and tangents are tuples, one entry an argument; "
@@ -47,8 +48,10 @@ def jvp(f: Callable, primals=None, tangents=None, *, has_aux: bool = False):
     dots = _tangents(tangents, in_tree, xs, labels, what)
     flat = FlatFunction(f, in_tree, what, has_aux)
     ys, ys_dot = jvp_flat(flat, xs, dots)
-    out = tree.unflatten(flat.out_tree, ys), tree.unflatten(flat.out_tree, [instantiate(t) for t in ys_dot])
-    return (*out, flat.aux) if has_aux else out
+    ys, aux = flat.split(ys)
+    ys_dot = [instantiate(t) for t in ys_dot[:len(ys)]]
+    out = tree.unflatten(flat.out_tree, ys), tree.unflatten(flat.out_tree, ys_dot)
+    return (*out, aux) if has_aux else out
 
 
 def _tangents(tangents, in_tree, xs, labels, what):
@@ -80,6 +83,15 @@ def _zero_tangent(t, x, label, what, kind):
     return Zero(x.aval)
 
 
+def _linearized(flat: FlatFunction, xs):
+    """Results proper, their derivative as a linear program, and aux."""
+    ys, lin = linearize_flat(flat, xs)
+    if not flat.has_aux:
+        return ys, lin, None
+    ys, aux = flat.split(ys)
+    return ys, lin.first(len(ys)), aux
+
+
 def linearize(f: Callable, *primals, has_aux: bool = False):
     """Value of `f` and its derivative there, as a function of tangents.
 
@@ -90,18 +102,19 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
     tensor(2.0, float64, shape (), cpu, weak)
     """
     if not primals:
-        return wrap(f, functools.partial(linearize, f, has_aux=has_aux), "Linearization")
+        return wrap(f, functools.partial(linearize, f, has_aux=has_aux), "Linearization",
+                    functools.partial(linearize, f, has_aux=has_aux))
     what = describe_callable(f)
     xs, in_tree, labels = flatten_values(primals, [f"argument {k}" for k in range(len(primals))])
     flat = FlatFunction(f, in_tree, what, has_aux)
-    ys, lin = linearize_flat(flat, xs)
+    ys, lin, aux = _linearized(flat, xs)
     out_tree = flat.out_tree
 
     def push(*tangents):
         dots = _tangents(tangents, in_tree, xs, labels, what)
         return tree.unflatten(out_tree, [instantiate(t) for t in lin(*map(instantiate, dots))])
     y = tree.unflatten(out_tree, ys)
-    return (y, push, flat.aux) if has_aux else (y, push)
+    return (y, push, aux) if has_aux else (y, push)
 
 
 # ---- reverse mode ----
@@ -127,11 +140,12 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
     (tensor(3.0, float64, shape (), cpu, weak), tensor(2.0, float64, shape (), cpu, weak))
     """
     if not primals:
-        return wrap(f, functools.partial(vjp, f, has_aux=has_aux), "Reverse derivative")
+        return wrap(f, functools.partial(vjp, f, has_aux=has_aux), "Reverse derivative",
+                    functools.partial(vjp, f, has_aux=has_aux))
     what = describe_callable(f)
     xs, in_tree, _ = flatten_values(primals, [f"argument {k}" for k in range(len(primals))])
     flat = FlatFunction(f, in_tree, what, has_aux)
-    ys, lin = linearize_flat(flat, xs)
+    ys, lin, aux = _linearized(flat, xs)
     out_tree = flat.out_tree
 
     def pull(cotangent):
@@ -139,7 +153,7 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
         bars = pull_back(lin, cts)
         return tree.unflatten(in_tree, [full_cotangent(b, x) for b, x in zip(bars, xs)])
     y = tree.unflatten(out_tree, ys)
-    return (y, pull, flat.aux) if has_aux else (y, pull)
+    return (y, pull, aux) if has_aux else (y, pull)
 
 
 def match_cotangents(cotangent, out_tree, ys, what):
@@ -210,7 +224,7 @@ def value_and_grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = Fals
         xs, in_tree, labels = flatten_values(chosen.values, chosen.names)
         _check_inputs(xs, labels, what, holomorphic, allow_int)
         flat = FlatFunction(chosen.call, in_tree, what, has_aux)
-        (y, *more), lin = linearize_flat(flat, xs)
+        (y, *more), lin, aux = _linearized(flat, xs)
         _check_result(y, more, what, holomorphic)
         bars = pull_back(lin, [ones_like(y)])
         if holomorphic:
@@ -219,8 +233,9 @@ def value_and_grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = Fals
                  for b, x in zip(bars, xs)]
         grads = tree.unflatten(in_tree, grads)
         value = tree.unflatten(flat.out_tree, [y])
-        return ((value, flat.aux) if has_aux else value), (grads[0] if single else grads)
-    return wrap(f, with_gradient, "Value and gradient")
+        return ((value, aux) if has_aux else value), (grads[0] if single else grads)
+    return wrap(f, with_gradient, "Value and gradient", functools.partial(
+        value_and_grad, f, argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int))
 
 
 def grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = False, holomorphic: bool = False,
@@ -240,7 +255,8 @@ def grad(f: Callable = None, argnums: Any = 0, *, has_aux: bool = False, holomor
     def gradient(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
-    return wrap(f, gradient, "Gradient")
+    return wrap(f, gradient, "Gradient", functools.partial(
+        grad, f, argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int))
 
 
 def ones_like(y: Value) -> Value:
@@ -306,4 +322,4 @@ def wirtinger(f: Callable) -> Callable:
         _, f_x = jvp(f, (z,), (one,))
         _, f_y = jvp(f, (z,), (1j * one,))
         return (f_x - 1j * f_y) / 2, (f_x + 1j * f_y) / 2
-    return wrap(f, parts, "Wirtinger derivatives")
+    return wrap(f, parts, "Wirtinger derivatives", functools.partial(wirtinger, f))

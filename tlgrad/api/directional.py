@@ -1,6 +1,7 @@
 """Directional derivatives of any order: `derivative` and its pullback."""
 from __future__ import annotations
 
+import functools
 from math import factorial
 from typing import Any, Callable, Sequence
 
@@ -40,7 +41,7 @@ def derivative(f: Callable, directions: Sequence[Any] = ()) -> Callable:
 
     def along(x):
         return _differentiate(f, groups, x, what)
-    return wrap(f, along, "Directional derivative")
+    return wrap(f, along, "Directional derivative", functools.partial(derivative, f, directions))
 
 
 def derivative_vjp(f: Callable, directions: Sequence[Any] = ()) -> Callable:
@@ -58,7 +59,8 @@ def derivative_vjp(f: Callable, directions: Sequence[Any] = ()) -> Callable:
         if cotangent is None:
             cotangent = tree.map(lambda leaf: mul(instantiate(Zero(leaf.aval)), 0) + 1, y)
         return pull(cotangent)[0]
-    return wrap(f, pulled, "Pullback of the directional derivative")
+    return wrap(f, pulled, "Pullback of the directional derivative",
+                functools.partial(derivative_vjp, f, directions))
 
 
 def _group(directions) -> list[tuple[Any, int]]:

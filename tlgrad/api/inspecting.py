@@ -1,6 +1,7 @@
 """Looking at programs without running them: make_jaxpr, eval_shape, cache_info."""
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, NamedTuple
 
 from tlgrad.api.calling import FlatFunction, LeafNames, signature, wrap
@@ -34,7 +35,7 @@ def make_jaxpr(f: Callable | None = None) -> Callable:
     def staged(*args, **kwargs):
         jaxpr, consts, _ = _stage(f, args, kwargs)
         return ClosedJaxpr(jaxpr, consts)
-    return wrap(f, staged, "The jaxpr")
+    return wrap(f, staged, "The jaxpr", functools.partial(make_jaxpr, f))
 
 
 def eval_shape(f: Callable, *args, **kwargs):

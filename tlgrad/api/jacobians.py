@@ -72,7 +72,7 @@ def jacfwd(f: Callable | None = None, argnums: Any = 0, *, holomorphic: bool = F
                             for o, y in zip(outs, ys)])
         rows = [_arguments(in_tree, [columns[k][j] for k in range(len(xs))], single) for j in range(len(ys))]
         return tree.unflatten(out_tree, rows)
-    return wrap(f, jacobian, "Jacobian (forward)")
+    return wrap(f, jacobian, "Jacobian (forward)", functools.partial(jacfwd, f, argnums, holomorphic=holomorphic))
 
 
 def jacrev(f: Callable | None = None, argnums: Any = 0, *, holomorphic: bool = False):
@@ -100,7 +100,7 @@ def jacrev(f: Callable | None = None, argnums: Any = 0, *, holomorphic: bool = F
             entries = [reshape.bind(o, shape=(*y.shape, *x.shape)) for o, x in zip(outs, xs)]
             rows.append(_arguments(in_tree, entries, single))
         return tree.unflatten(out_tree, rows)
-    return wrap(f, jacobian, "Jacobian (reverse)")
+    return wrap(f, jacobian, "Jacobian (reverse)", functools.partial(jacrev, f, argnums, holomorphic=holomorphic))
 
 
 def _arguments(in_tree, entries, single):
@@ -117,7 +117,7 @@ def hessian(f: Callable | None = None, argnums: Any = 0):
     """
     if f is None:
         return functools.partial(hessian, argnums=argnums)
-    return wrap(f, jacfwd(jacrev(f, argnums), argnums), "Hessian")
+    return wrap(f, jacfwd(jacrev(f, argnums), argnums), "Hessian", functools.partial(hessian, f, argnums))
 
 
 def hvp(f: Callable | None = None, argnums: Any = 0):
@@ -137,4 +137,4 @@ def hvp(f: Callable | None = None, argnums: Any = 0):
         chosen = Selected(grad(f, argnums), many, args, kwargs)
         directions = (direction,) if single else tuple(direction)
         return jvp(chosen.call, tuple(chosen.values), directions)[1]
-    return wrap(f, product, "Hessian-vector product")
+    return wrap(f, product, "Hessian-vector product", functools.partial(hvp, f, argnums))

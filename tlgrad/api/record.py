@@ -10,6 +10,7 @@ from tlgrad.core import dtypes, tree
 from tlgrad.core.source import describe_callable
 from tlgrad.errors import DifferentiationError, RecordError
 from tlgrad.ops.arithmetic import conj
+from tlgrad.ops.orders import check_order, use_order
 from tlgrad.transforms.partial_eval import linearize_flat
 
 
@@ -54,31 +55,42 @@ class Record:
 
 
 def _pull(saved, seed, what):
-    lin, xs, ys, in_tree, out_tree = saved
+    lin, xs, ys, in_tree, out_tree, order = saved
     if seed is None:
         cts = [ones_like(y) for y in ys]
     else:
         cts = match_cotangents(seed, out_tree, ys, f"the record of {what}")
-    bars = [full_cotangent(b, x) for b, x in zip(pull_back(lin, cts), xs)]
+    with use_order(order):
+        bars = [full_cotangent(b, x) for b, x in zip(pull_back(lin, cts), xs)]
     bars = [conj(b) if x.dtype.kind == "c" else b for b, x in zip(bars, xs)]
     args, kwargs = tree.unflatten(in_tree, bars)
     both = (*args, *kwargs.values())
     return both[0] if len(both) == 1 else both
 
 
-def record(f: Callable | None = None, **options) -> Callable:
+class Recordable:
+    """What `run` makes: a callable with `options` and the plain function `f` under it."""
+
+    f: Callable
+    options: Any
+
+
+def record(f: Callable | None = None, *, order: str | None = None) -> Callable:
     """The function that evaluates `f` and keeps what one backward pass needs.
 
-    A conditional records the branch that was taken.  Gives a `Record`.  Options are those of `run`.
+    A conditional records the branch that was taken.  Gives a `Record`.  order: as in `run`, also for
+    the backward pass; a function made by `run` keeps its options.
 
     >>> r = tl.record(lambda x: tl.sum(x * x))(tl.tensor([1.0, 2.0, 3.0]))
     >>> r.value, r.backward()
     (tensor(14.0, float64, shape (), cpu), tensor([2., 4., 6.], float64, shape (3,), cpu))
     """
     if f is None:
-        return functools.partial(record, **options)
-    device = getattr(getattr(f, "options", None), "device", "cpu")
-    body = getattr(f, "f", f)
+        return functools.partial(record, order=order)
+    body, device, used_order = f, "cpu", check_order(order) if order else None
+    if isinstance(f, Recordable):
+        device, used_order = f.options.device, used_order or f.options.order
+        body = f.f if f.options.dtype is None else f
     what = describe_callable(f)
 
     def recorded(*args, **kwargs):
@@ -87,7 +99,8 @@ def record(f: Callable | None = None, **options) -> Callable:
             raise DifferentiationError(f"record of {what}: no argument is a float or complex number, so there "
                                        f"is nothing to go back to ({[x.aval for x in xs]})")
         flat = FlatFunction(lambda a, k: body(*a, **k), in_tree, what)
-        ys, lin = linearize_flat(flat, xs)
-        saved = (lin, xs, ys, in_tree, flat.out_tree)
+        with use_order(used_order):
+            ys, lin = linearize_flat(flat, xs)
+        saved = (lin, xs, ys, in_tree, flat.out_tree, used_order)
         return Record(tree.unflatten(flat.out_tree, ys), device, what, saved)
-    return wrap(f, recorded, "Record")
+    return wrap(f, recorded, "Record", functools.partial(record, f, order=order))

@@ -8,13 +8,12 @@ captured is unchanged (`core.guard`).
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import OrderedDict
 from typing import Any, Callable, NamedTuple
 
-from tlgrad.api.calling import FlatFunction, flatten_values, signature
+from tlgrad.api.calling import FlatFunction, flatten_values, named_in_module, signature
 from tlgrad.api.fast import REPEATS, fast_call
-from tlgrad.api.record import record
+from tlgrad.api.record import Recordable, record
 from tlgrad.control.call import call
 from tlgrad.core import counters, execute, tree
 from tlgrad.core.guard import Guard
@@ -54,7 +53,7 @@ def positional(n: int) -> tree.TreeDef:
     return tree.structure(((0,) * n, {}))
 
 
-class Run:
+class Run(Recordable):
     """A callable that traces, compiles and executes `f`.  Made by `tl.run`."""
 
     def __init__(self, f: Callable, options: Options, static: tuple = ()):
@@ -215,9 +214,7 @@ class Run:
         return f"<run of {describe_callable(self.f)} on {self.options.device}>"
 
     def __reduce__(self):
-        if getattr(inspect.getmodule(self.f), getattr(self.f, "__qualname__", ""), None) is self:
-            return self.f.__qualname__
-        return _remake, (self.f, self.options, self.static)
+        return named_in_module(self) or (_remake, (self.f, self.options, self.static))
 
     def backward(self, *_):
         """Only records have gradients."""

@@ -48,7 +48,7 @@ def vmap(f: Callable | None = None, in_axes: Any = 0, out_axes: Any = 0, axis_si
         wanted = broadcast_prefix(out_axes, flat.out_tree, f"vmap of {what}: out_axes")
         placed = [_place(y, k, w, size, what) for y, k, w in zip(outs, axes_out, wanted)]
         return tree.unflatten(flat.out_tree, placed)
-    return wrap(f, over_lanes, "Map over lanes")
+    return wrap(f, over_lanes, "Map over lanes", functools.partial(vmap, f, in_axes, out_axes, axis_size))
 
 
 def _argument_axes(f, in_axes, args, kwargs):

@@ -16,7 +16,7 @@ import numpy as np
 from tlgrad.core.aval import Aval
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import Source
-from tlgrad.core.tensor import Tensor
+from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.errors import JaxprTypeError
 
 
@@ -108,7 +108,7 @@ class ClosedJaxpr:
 
     def __call__(self, *args):
         """Apply to values, under the current trace."""
-        return eval_jaxpr(self.jaxpr, [*self.consts, *args])
+        return eval_jaxpr(self.jaxpr, [*self.consts, *[as_value(x) for x in args]])
 
     def __repr__(self):
         return self.jaxpr.text(n_consts=len(self.consts))

@@ -98,6 +98,12 @@ class Linearized:
         outs = iter(eval_jaxpr(self.jaxpr, [*self.residuals, *given]))
         return [zero if zero is not None else next(outs) for zero in self.out_zero]
 
+    def first(self, n: int) -> "Linearized":
+        """The linear program of the first n results alone."""
+        outs = self.jaxpr.outs[:sum(zero is None for zero in self.out_zero[:n])]
+        return Linearized(Jaxpr(self.jaxpr.in_binders, self.jaxpr.eqns, outs), self.residuals,
+                          self.in_index, self.out_zero[:n], self.n_in)
+
 
 def linearize_flat(f: Callable, primals: Sequence) -> tuple[list, Linearized]:
     """f : [value] -> [value].  Its results, and its derivative at `primals` as a linear program.
