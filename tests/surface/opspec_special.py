@@ -68,6 +68,8 @@ TWO = [
     Calls("betainc", ((sp.betainc, (X, X[::-1].copy(), P), sp.betainc.impl),), 1),
     Calls("betainc_by_a", ((lambda x: sp.betainc_by_a(1.5, 2.0, x), (P,), lambda x: sp.betainc_by_a.impl(
         np.full(3, 1.5), np.full(3, 2.0), x)),), 1),
+    Calls("betainc_by_b", ((lambda x: sp.betainc_by_b(1.5, 2.0, x), (P,), lambda x: sp.betainc_by_b.impl(
+        np.full(3, 1.5), np.full(3, 2.0), x)),), 1),
     Calls("jv", (at(sp.jv, 2.5, X),)), Calls("yv", (at(sp.yv, 2.5, X),)), Calls("iv", (at(sp.iv, 2.5, X),)),
     Calls("ive", (at(sp.ive, 2.5, X),)),
 ]

@@ -38,10 +38,11 @@ CASES = [
     ("jn", [(2.0, 3.0)], M.besselj, (1,), 1e-13),
     ("ive", [(2.5, 3.0)], lambda v, x: M.exp(-x) * M.besseli(v, x), (1,), 1e-13),
 ]
-POINTS = [(name, args, reference, which, bound) for name, points, reference, which, bound in CASES for args in points]
+POINTS = [(name, args, *rest) for name, points, *rest in CASES for args in points]
+IDS = [f"{p[0]}{p[1]}" for p in POINTS]
 
 
-@pytest.mark.parametrize("name, args, reference, which, bound", POINTS, ids=[f"{p[0]}{p[1]}" for p in POINTS])
+@pytest.mark.parametrize("name, args, reference, which, bound", POINTS, ids=IDS)
 def test_values_and_derivatives_in_all_arguments(name, args, reference, which, bound):
     f = getattr(S, name)
     expected = reference(*map(M.mpf, args))

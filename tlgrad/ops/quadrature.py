@@ -73,26 +73,32 @@ def _upper_tail(a, x):
 
 
 def betainc_by_a(a, b, x):
-    """dI_x(a, b)/da, over the lower tail if log x <= E log t, else over the upper one."""
+    """dI_x(a, b)/da: the lower tail if log x <= E log t, else minus the upper one."""
+    return _by_parameter(a, b, x, False)
+
+
+def betainc_by_b(a, b, x):
+    """dI_x(a, b)/db: the lower tail if log(1 - x) >= E log(1 - t), else minus the upper one."""
+    return _by_parameter(a, b, x, True)
+
+
+def _by_parameter(a, b, x, of_b):
     from scipy.special import digamma
     out = np.full(a.shape, np.nan)
     fine = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
     ends = fine & ((x == 0) | (x == 1))
     out[ends] = 0.0
     fine &= ~ends
-    with np.errstate(all="ignore"):
-        mean = digamma(a) - digamma(a + b)
-        low = fine & (np.log(x) <= mean)
-    high = fine & ~low
-    if low.any():
-        out[low] = _beta_tail(a[low], b[low], x[low], mean[low], upper=False)
-    if high.any():
-        out[high] = -_beta_tail(a[high], b[high], x[high], mean[high], upper=True)
+    mean = digamma(b if of_b else a) - digamma(a + b)
+    low = fine & (np.log1p(-x) >= mean if of_b else np.log(x) <= mean)
+    for chosen, sign in ((low, 1.0), (fine & ~low, -1.0)):
+        if chosen.any():
+            out[chosen] = sign * _beta_tail(a[chosen], b[chosen], x[chosen], mean[chosen], sign < 0, of_b)
     return out
 
 
-def _beta_tail(a, b, x, mean, upper):
-    """Integral of the beta density times (log t - mean) over (0, x) or (x, 1), tanh-sinh.
+def _beta_tail(a, b, x, mean, upper, of_b):
+    """Integral over (0, x) or (x, 1) of the beta density times log t (or log(1 - t)) - mean, tanh-sinh.
 
     t and 1 - t are both formed without cancellation from the distances to the ends.
     """
@@ -108,5 +114,5 @@ def _beta_tail(a, b, x, mean, upper):
         log_t = log_length + log_far
         log_rest = np.log1p(-np.exp(log_t))
     exponent = (a - 1) * log_t + (b - 1) * log_rest - betaln(a, b) + log_length + log_near + log_far
-    terms = np.exp(exponent) * (log_t - mean) * np.pi * np.cosh(_U[:, None])
+    terms = np.exp(exponent) * ((log_rest if of_b else log_t) - mean) * np.pi * np.cosh(_U[:, None])
     return _H * _left_to_right(np.where(np.isfinite(terms), terms, 0.0))

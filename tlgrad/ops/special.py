@@ -115,13 +115,24 @@ def _beta_density(a, b, x):
 
 
 betainc = special("betainc", "Regularised incomplete beta function I_x(a, b).", [
-    lambda y, a, b, x: betainc_by_a(a, b, x), lambda y, a, b, x: neg(betainc_by_a(b, a, sub(1.0, x))),
+    lambda y, a, b, x: betainc_by_a(a, b, x), lambda y, a, b, x: betainc_by_b(a, b, x),
     lambda y, a, b, x: _beta_density(a, b, x)], names="a b x")
-betainc_by_a = special("betainc_by_a", "Derivative of I_x(a, b) by a.", [
-    no_derivative("the derivative of betainc by a", "a", "only first derivatives by a and b are known"),
-    no_derivative("the derivative of betainc by a", "b", "only first derivatives by a and b are known"),
-    lambda y, a, b, x: mul(_beta_density(a, b, x), sub(log(x), sub(digamma(a), digamma(add(a, b)))))],
-    names="a b x", run=quadrature.in_double(quadrature.betainc_by_a))
+
+
+def _betainc_slope(name, doc, run, log_of, which):
+    """The derivative of betainc by a or b; only its own derivative by x is known."""
+    refuse = [no_derivative("the derivative of betainc by its parameters", k, "only first derivatives are known")
+              for k in "ab"]
+
+    def by_x(y, a, b, x):
+        own = (a, b)[which]
+        return mul(_beta_density(a, b, x), sub(log_of(x), sub(digamma(own), digamma(add(a, b)))))
+    return special(name, doc, [*refuse, by_x], names="a b x", run=quadrature.in_double(run))
+
+
+betainc_by_a = _betainc_slope("betainc_by_a", "Derivative of I_x(a, b) by a.", quadrature.betainc_by_a, log, 0)
+betainc_by_b = _betainc_slope("betainc_by_b", "Derivative of I_x(a, b) by b.", quadrature.betainc_by_b,
+                              lambda x: log1p(neg(x)), 1)
 
 
 # ---- error functions ----
