@@ -21,6 +21,8 @@ def as_array(x, name: str) -> Value:
         return x
     if isinstance(x, (list, tuple)):
         return stacked(x, name)
+    if hasattr(x, "__array__") and not isinstance(x, (np.ndarray, np.generic)):
+        return tensor(np.asarray(x))                     # an array of another library
     return as_value(x, f"the operand of {name}")
 
 
