@@ -182,3 +182,13 @@ class ConvergenceError(TlgradError, ArithmeticError):
     Fails:  tl.fixed_point(lambda z: 2 * z + 1, 1.0)
     Write:  tl.fixed_point(lambda z: 0.5 * z + 1, 1.0)
     """
+
+
+class ScalarFunctionError(TlgradError, TypeError):
+    """A scalar function under tl.map, or a recurrence, is outside what can be recorded.
+
+    The message gives line, function, expression, the reason and what to write.
+
+    Fails:  tl.map(lambda x: open(x))(tl.ones(3))
+    Write:  tl.map(lambda x: x * x)(tl.ones(3))
+    """

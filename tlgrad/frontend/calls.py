@@ -1,0 +1,354 @@
+"""Calls and operators: what is recorded, what is interpreted in turn, what Python runs itself."""
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+
+import numpy as np
+
+from tlgrad.core.primitive import Primitive
+from tlgrad.core.source import is_internal
+from tlgrad.core.trace import Value
+from tlgrad.frontend import meaning
+from tlgrad.frontend.block import Symbol
+from tlgrad.frontend.graph import graph
+from tlgrad.frontend.read import Row
+from tlgrad.frontend.state import Unmergeable
+from tlgrad.frontend.values import UNDEF, Frame, Iter, Lazy, Maybe, Range, same, scalar, traced
+from tlgrad.ops import logic as lo
+
+_CONSUMERS = (sum, any, all, min, max, list, tuple, enumerate, zip, reversed, sorted)
+_MUTATORS = {"append", "extend", "insert", "pop", "clear", "remove", "sort", "reverse", "update", "setdefault"}
+_RANDOM = ("random", "time", "secrets", "uuid")
+#: builtins that Python may run on traced values: they only move them, or ask bool() of them
+_HOST = (len, enumerate, zip, reversed, list, tuple, sorted, dict, iter, map, filter, functools.reduce, id, print,
+         str, repr, format, min, max, getattr, hasattr, setattr, callable, slice)
+_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+class Calls:
+    """Mixin of the interpreter: operators and callees."""
+
+    # -- operators --
+
+    def either(self, fn, a, b):
+        """`or` / `and` of conditions, concrete ones folded."""
+        for p, q in ((a, b), (b, a)):
+            if not isinstance(p, Symbol):
+                return q if bool(p) == (fn is operator.and_) else fn is operator.or_
+        return meaning.BINARY[fn](a, b)
+
+    def truth(self, v):
+        """bool(v) as a concrete or traced bool."""
+        if isinstance(v, Symbol):
+            return True if v.predecessor is not None else meaning.truth(v)
+        if isinstance(v, (Iter, Range)):
+            return True
+        if type(v) is Maybe:
+            return self.truth(v[1])
+        m = getattr(type(v), "__bool__", None)
+        if isinstance(m, types.FunctionType) and not isinstance(v, Value):
+            return self.truth(self.call(m, [v], {}))
+        return bool(self.host(bool, v))
+
+    def unary(self, fn, v):
+        if fn is operator.not_:
+            t = self.truth(v)
+            return lo.not_(t) if isinstance(t, Symbol) else not t
+        if isinstance(v, Symbol) and not v.aval.shape:
+            return meaning.UNARY[fn](v)
+        m = getattr(type(v), f"__{fn.__name__.strip('_')}__", None)
+        return self.call(m, [v], {}) if isinstance(m, types.FunctionType) and not isinstance(v, Value) \
+            else self.host(fn, v)
+
+    def binop(self, fn, a, b):
+        """a fn b with Python's rules for scalars."""
+        if fn is operator.is_ or fn is operator.is_not:
+            return (a is b) is (fn is operator.is_)
+        if fn is operator.contains and traced((a, b)) and isinstance(a, (tuple, list, range)):
+            return functools.reduce(lambda p, q: self.either(operator.or_, p, self.truth(
+                self.binop(operator.eq, q, b))), a, False)
+        if not (isinstance(a, Symbol) or isinstance(b, Symbol)) or not (scalar(a) and scalar(b)):
+            return self.object_binop(fn, a, b)
+        if fn not in meaning.BINARY:
+            self.fail(f"`{fn.__name__}` is not defined on traced numbers")
+        if isinstance(a, Symbol) and a.predecessor is not None and type(b) is int:
+            known = _successor(fn, a, b)
+            if known is not None:
+                return known
+        if fn is operator.pow and _integers(a, b) and not (type(b) is int and b >= 0):
+            self.fail("an integer to a traced integer power has no fixed type", "write float(base) ** n")
+        return meaning.BINARY[fn](a, b)
+
+    def object_binop(self, fn, a, b):
+        """An operator on objects, on arrays, or on concrete numbers."""
+        for x, y, name in ((a, b, fn.__name__), (b, a, "r" + fn.__name__.strip("_"))):
+            m = getattr(type(x), f"__{name.strip('_')}__", None)
+            if isinstance(m, types.FunctionType) and not isinstance(x, (Value, Row)):
+                r = self.call(m, [x, y], {})
+                if r is not NotImplemented:
+                    return r
+        if isinstance(a, Value) or isinstance(b, Value):
+            plain = meaning.BINARY.get(fn)
+            if plain is not None:
+                return self.host(plain, a, b)
+        r = self.host(fn, a, b)
+        return self.own(r) if type(r) is list and r is not a else r
+
+    def select(self, which, a, b):
+        """a if which else b, both computed."""
+        if not isinstance(which, Symbol):
+            return a if which else b
+        return a if same(a, b) else meaning.choose(which, a, b)
+
+    # -- calls --
+
+    def call(self, f, args, kwargs):
+        """f(*args, **kwargs)."""
+        if isinstance(f, functools.partial):
+            return self.call(f.func, [*f.args, *args], {**f.keywords, **kwargs})
+        if isinstance(f, types.MethodType):
+            return self.call(f.__func__, [f.__self__, *args], kwargs)
+        if isinstance(f, Primitive) or _of_tlgrad(f) or _of_pytest(f):
+            return self.host(f, *[self.plain_value(a) for a in args], **kwargs)
+        if _is_user_class(f):
+            o = self.own(object.__new__(f))
+            self.call(f.__init__, [o, *args], kwargs)
+            return o
+        if isinstance(f, types.FunctionType):
+            if not traced((args, kwargs, f)) and not any(id(a) in self.heap for a in args) \
+                    and f.__code__ not in self.active:
+                return self.run_python(f, args, kwargs)
+            return self.inline(f, args, kwargs)
+        if not isinstance(f, (type, types.BuiltinFunctionType, np.ufunc)) \
+                and isinstance(getattr(type(f), "__call__", None), types.FunctionType):
+            return self.call(type(f).__call__, [f, *args], kwargs)
+        return self.call_builtin(f, args, kwargs)
+
+    def plain_value(self, a):
+        """An argument for tlgrad's own functions: rows become arrays."""
+        return a.table[tuple(a.indices)] if isinstance(a, Row) else a
+
+    def call_builtin(self, f, args, kwargs):
+        if f is range:
+            return Range(*args) if traced(args) else self.host(range, *args)
+        if f in (sum, any, all) and args and isinstance(args[0], Lazy):
+            start = (args[1:] or [kwargs.get("start", 0)])[0] if f is sum else f is all
+            return self.consume(args[0], f, start)
+        if _in(f, _CONSUMERS) and args:
+            args = [self.gather(a) for a in args]
+        if _method_of_container(f) and isinstance(f.__self__, (list, dict)) and f.__name__ in _MUTATORS:
+            self.mutable(f.__self__)
+            return self.host(f, *args, **kwargs)
+        if not traced((args, kwargs)):
+            r = self.run_python(f, args, kwargs)
+            return self.own(r) if type(r) in (list, dict) else r
+        return self.builtin(f, args, kwargs)
+
+    def run_python(self, f, args, kwargs):
+        """A call without traced values: Python runs it, once, while tracing."""
+        module = getattr(f, "__module__", "") or type(getattr(f, "__self__", None)).__module__
+        if str(module).split(".")[0] in _RANDOM or "random" in str(module):
+            self.fail(f"`{getattr(f, '__name__', f)}` gives another value each time, so it cannot be part of a "
+                      "program", "pass its result as an argument")
+        return self.host(f, *args, **kwargs)
+
+    def gather(self, a):
+        sequence = isinstance(a, (Iter, list, tuple, Range, Lazy, Symbol, Row)) and not scalar(a)
+        return self.items(a) if sequence else a
+
+    def builtin(self, f, args, kwargs):
+        """A builtin, math or numpy function with a traced argument."""
+        a = args[0] if args else None
+        special = _SPECIAL.get(f) if _hashable(f) else None
+        if special is not None:
+            return special(self, a, args, kwargs)
+        if f in (min, max) and not kwargs and all(map(scalar, seq := a if len(args) == 1 else args)):
+            return self.extreme(f, seq)
+        if _in(f, _HOST) or _method_of_container(f) or isinstance(f, type) and issubclass(f, BaseException):
+            if isinstance(f, type) and issubclass(f, BaseException):
+                args = [self.text(v) for v in args]
+            r = self.host(f, *args, **kwargs)
+            return self.own(r) if type(r) in (list, dict) else list(r) if f in (map, filter) else r
+        function = meaning.FUNCTIONS.get(f) if _hashable(f) else None
+        if function is not None and all(map(scalar, args)):
+            return function(*args, **kwargs)
+        module = getattr(f, "__module__", None)
+        name = getattr(f, "__name__", repr(f))
+        name = f"{module}.{name}" if module and module != "builtins" else name
+        self.fail(f"`{name}` is not known to tlgrad, and its argument is only known when the program runs",
+                  "use a math or numpy function, or write it in Python")
+
+    def extreme(self, f, seq):
+        """min and max: the chain of comparisons that Python makes."""
+        fn = operator.lt if f is min else operator.gt
+        return functools.reduce(lambda p, q: self.select(self.binop(fn, q, p), q, p), seq)
+
+    # -- Python functions --
+
+    def bind(self, f, args, kwargs):
+        """Arguments in the order of the parameters, defaults filled in."""
+        try:
+            bound = inspect.signature(f).bind(*args, **kwargs)
+        except TypeError as e:
+            self.fail(f"{f.__name__}(): {e}")
+        except ValueError:
+            return list(args)
+        defaults = [self.admit(v, f, f"default {k}") for k, v in enumerate(f.__defaults__ or ())]
+        first = f.__code__.co_argcount - len(defaults)
+        names = f.__code__.co_varnames[first:f.__code__.co_argcount]
+        for name, value in zip(names, defaults):
+            bound.arguments.setdefault(name, value)
+        bound.apply_defaults()
+        return [bound.arguments[p] for p in bound.signature.parameters]
+
+    def inline(self, f, args, kwargs):
+        """Interpret a Python function; what cannot be read runs on symbols as a tree."""
+        g = graph(f)
+        if isinstance(g, str) or f.__code__ in self.trees:
+            return self.explore(f, args, kwargs, g)
+        implicit = f.__code__.co_name[0] == "<" and f.__code__.co_varnames[:1] == (".0",)
+        vals = list(args) if implicit else self.bind(f, args, kwargs)
+        if g.generator:
+            return Lazy(f, g, vals)
+        found = self.recur(f, g, vals)
+        return found if found is not None else self.result(*self.invoke(f, g, vals))
+
+    def invoke(self, f, g, vals, sink=None):
+        """Interpret a call: its exits and their tag."""
+        frame = Frame(f, g, vals, sink)
+        saved = self.decisions, self.cursor, self.raised
+        self.stack.append(frame)
+        snap, failed = self.snapshot(), None
+        try:
+            went = self.region(frame, g.entry, 0, {"$args": vals}, frozenset())
+            exits, tag = self.finish(frame, went, frozenset())
+        except Unmergeable as u:
+            if u.target != "ret" or sink:
+                raise
+            failed = u
+        finally:
+            self.stack.pop()
+            self.decisions, self.cursor, self.raised = saved
+        if failed:
+            self.install(snap)
+            return self.invoke_tree(f, vals, failed)
+        for x in exits.values():
+            self.prune(x, snap)
+        return exits, tag
+
+    def result(self, exits, tag):
+        """Value of an inlined call; a possible exception is left for the calling region."""
+        if "err" in exits:
+            p = True if len(exits) == 1 else self.is_tag(tag, self.code(None, "err"))
+            vals = exits["err"].vals
+            self.note(p, vals["$exc"], self.marks_in(vals))
+        if "ret" not in exits:
+            return UNDEF
+        self.install(exits["ret"].heap)
+        return exits["ret"].vals["$ret"]
+
+    def consume(self, lazy, f, start):
+        """Run a generator into sum, any, all or list: its loop becomes theirs."""
+        out = self.own([] if f is list else [start])
+
+        def sink(v):
+            if f is list:
+                out.append(v)
+            elif f is sum:
+                out[0] = self.binop(operator.add, out[0], v)
+            else:
+                out[0] = self.either(operator.or_ if f is any else operator.and_, out[0], self.truth(v))
+        r = self.result(*self.invoke(lazy.func, lazy.graph, lazy.vals, sink))
+        return out if f is list or r is UNDEF else out[0]
+
+    def outer_roots(self, fr):
+        """What the frames around `fr` and the recurrences in progress refer to."""
+        roots = [v for frame in self.stack if frame is not fr for v in frame.env.values()]
+        return roots + [v for mode in self.active.values() for v in mode if not isinstance(v, str)]
+
+
+# ---- builtins that are part of the language ----
+
+def _isinstance(it, a, args, kwargs):
+    if isinstance(a, Symbol):
+        classes = args[1] if isinstance(args[1], tuple) else (args[1],)
+        return any(issubclass(_KINDS[a.dtype.kind], c) or isinstance(a, c) for c in classes)
+    return isinstance(a, args[1])
+
+
+def _sum(it, a, args, kwargs):
+    start = (args[1:] or [kwargs.get("start", 0)])[0]
+    return functools.reduce(lambda p, q: it.binop(operator.add, p, q), a, start)
+
+
+def _any(it, a, args, kwargs):
+    return functools.reduce(lambda p, q: it.either(operator.or_, p, it.truth(q)), a, False)
+
+
+def _all(it, a, args, kwargs):
+    return functools.reduce(lambda p, q: it.either(operator.and_, p, it.truth(q)), a, True)
+
+
+def _abs(it, a, args, kwargs):
+    m = getattr(type(a), "__abs__", None)
+    if isinstance(m, types.FunctionType) and not isinstance(a, Value):
+        return it.call(m, [a], {})
+    return meaning.FUNCTIONS[abs](a)
+
+
+_SPECIAL = {
+    isinstance: _isinstance, sum: _sum, any: _any, all: _all, abs: _abs,
+    type: lambda it, a, args, kw: _KINDS[a.dtype.kind] if isinstance(a, Symbol) else type(a),
+    bool: lambda it, a, args, kw: it.truth(a),
+    pow: lambda it, a, args, kw: it.binop(operator.pow, *args),
+    divmod: lambda it, a, args, kw: (it.binop(operator.floordiv, *args), it.binop(operator.mod, *args))}
+
+
+def _successor(fn, n, b):
+    """What is known of n >= 1 in a successor equation; n - 1 is the predecessor itself."""
+    if fn is operator.sub and b == 1:
+        return n.predecessor
+    return {(operator.eq, 0): False, (operator.ne, 0): True, (operator.gt, 0): True, (operator.ge, 1): True,
+            (operator.ge, 0): True, (operator.lt, 1): False, (operator.le, 0): False,
+            (operator.lt, 0): False}.get((fn, b))
+
+
+def _integers(a, b):
+    return all(meaning.aval_of(v).dtype.kind in "biu" for v in (a, b))
+
+
+def _of_tlgrad(f) -> bool:
+    code = getattr(f, "__code__", None)
+    if code is not None:
+        return is_internal(code) and not f.__qualname__.startswith("_entry")
+    cls = type(f)
+    return cls.__module__.split(".")[0] == "tlgrad" and not isinstance(f, type)
+
+
+def _of_pytest(f) -> bool:
+    """What pytest writes into assert statements of test modules."""
+    return (getattr(f, "__module__", None) or "").startswith("_pytest.")
+
+
+def _is_user_class(f) -> bool:
+    return isinstance(f, type) and f.__module__ != "builtins" and not issubclass(f, (BaseException, tuple)) \
+        and isinstance(f.__dict__.get("__init__"), types.FunctionType)
+
+
+def _method_of_container(f) -> bool:
+    return isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, (list, dict, tuple, str))
+
+
+def _hashable(f) -> bool:
+    try:
+        hash(f)
+    except TypeError:
+        return False
+    return True
+
+
+def _in(f, functions) -> bool:
+    return any(f is g for g in functions)
