@@ -80,13 +80,11 @@ class Primitive:
                 if isinstance(a, Tracer):
                     raise leaked(a, f"in {self.name}") from None
             raise
+        avals = self.avals_out([a.aval for a in args], params)      # refuses bad operands first
         out = self.eager(*arrays, **params)
-        if any([a.aval.weak for a in args]):
-            avals = self.avals_out([a.aval for a in args], params)
-            if self.multiple:
-                return [Tensor.own(x, a.weak) for x, a in zip(out, avals)]
-            return Tensor.own(out, avals.weak)
-        return [Tensor.own(x) for x in out] if self.multiple else Tensor.own(out)
+        if self.multiple:
+            return [Tensor.of(x, a) for x, a in zip(out, avals, strict=True)]
+        return Tensor.of(out, avals)
 
     def avals_out(self, avals, params):
         """The abstract rule, remembered per (avals, params)."""

@@ -36,6 +36,11 @@ class Tensor(Value):
             array = np.asarray(array)
         return Tensor(array, make_aval(array.shape, dtypes.of_storage(array.dtype), weak))
 
+    @staticmethod
+    def of(array, aval: Aval) -> "Tensor":
+        """Wrap the result of an `impl`, whose shape and dtype its abstract rule has told."""
+        return Tensor(array if type(array) is np.ndarray else np.asarray(array), aval)
+
     @property
     def weak(self) -> bool:
         """True when only the kind of its dtype counts in promotion (it came from Python numbers)."""
@@ -189,7 +194,7 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 
 def as_value(x, what: str = "an operand") -> Value:
-    """A Value from a Value, NumPy array or scalar, or Python number; lists are refused.
+    """A Value from a Value, NumPy array or scalar, Python number, or nested list of numbers.
 
     Arrays are copied (a tensor cannot change); Python numbers become weak 0-d tensors.
     """
@@ -198,13 +203,12 @@ def as_value(x, what: str = "an operand") -> Value:
     kind = type(x)
     if kind in _WEAK:
         return python_scalar(x)
-    if isinstance(x, (np.ndarray, np.generic, Float)):
+    if isinstance(x, (np.ndarray, np.generic, Float, list, tuple)):
         return tensor(x)
     if isinstance(x, (bool, int, float, complex)):
         return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
     raise OutputError(
         f"{what} must be a tensor, NumPy array or number, got {type(x).__name__}: {x!r:.60}. "
-        + ("Convert it with tl.tensor(...)." if isinstance(x, (list, tuple)) else "")
         + ("A function that returns None has probably lost its return statement." if x is None else ""))
 
 

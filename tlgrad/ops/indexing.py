@@ -259,6 +259,9 @@ class Place:
         x = self.x
         value = as_value(value, f"the value of .at[...].{mode}")
         if value.dtype is not x.dtype:
+            if value.aval.weak and dtypes.promote_weak(x.dtype, value.dtype) is not x.dtype:
+                raise DTypeError(f".at[...].{mode}: a {value.dtype} number does not fit {x.dtype} without loss; "
+                                 f"convert x first: tl.convert(x, tl.{value.dtype}) [{user_source()}]")
             if not value.aval.weak and dtypes.promote_types(x.dtype, value.dtype) is not x.dtype:
                 raise DTypeError(f".at[...].{mode}: {value.aval} does not fit {x.dtype} without loss; "
                                  f"write tl.convert(value, tl.{x.dtype}) [{user_source()}]")

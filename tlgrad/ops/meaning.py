@@ -91,13 +91,13 @@ def comparable(array: np.ndarray) -> np.ndarray:
 def first_zero(divisor: np.ndarray) -> str:
     """Where the first zero of a divisor lies, for messages."""
     where = np.argwhere(divisor == 0)[0]
-    return f"entry {tuple(int(i) for i in where)}" if divisor.ndim else "the divisor"
+    return f"entry {tuple(int(i) for i in where)} of the divisor" if divisor.ndim else "its one divisor"
 
 
 def check_integer_divisor(name: str, divisor: np.ndarray):
     """Integer division by zero is an error, with the index named."""
     if divisor.dtype.kind in "iu" and divisor.size and not divisor.all():
-        raise ZeroDivision(f"{name}: integer division by zero at {first_zero(divisor)} of the divisor. "
+        raise ZeroDivision(f"{name}: integer division by zero at {first_zero(divisor)}. "
                            "Replace zeros first: tl.where(d == 0, 1, d).")
 
 

@@ -9,7 +9,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
-from tlgrad.errors import ConcretizationError, MutationError
+from tlgrad.errors import ConcretizationError, MutationError, RecordError
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
 from tlgrad.ops.convert import convert
 from tlgrad.ops.indexing import At, get_item
@@ -75,6 +75,14 @@ Value.real = property(lambda self: ar.real(self) if self.dtype.kind == "c" else 
 Value.imag = property(lambda self: ar.imag(self), doc="Imaginary part.")
 Value.conj = lambda self: ar.conj(self)
 Value.astype = lambda self, dtype: convert(self, dtype)
+
+
+def _no_record(self, *_, **__):
+    raise RecordError("a result of tl.run, or of an eager call, is not recorded, so it has no backward; "
+                      f"write tl.record(f)(x).backward() or tl.grad(f)(x) [{user_source()}]")
+
+
+Value.backward = _no_record
 
 
 def _iterate(self):

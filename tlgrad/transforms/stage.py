@@ -83,7 +83,7 @@ def stage(f: Callable, avals: Sequence[Aval], names: Sequence[str] = (), what: s
             if isinstance(error, RecursionBudgetError):
                 raise
             raise RecursionBudgetError(
-                f"tracing {describe_callable(f)} recursed without end. A recursion whose end depends on a traced "
+                f"tracing {what or describe_callable(f)} recursed without end. A recursion whose end depends on a traced "
                 "value cannot be unrolled: use tl.iterate(step, n, start), or recursion with a base "
                 "case inside tl.map.") from None
         out_atoms = [trace.atom(as_value(x), "a result") for x in outs]
