@@ -83,8 +83,8 @@ class DifferentiationError(TlgradError, TypeError):
 class GradientError(TlgradError, AssertionError):
     """A derivative differs from differences of its function: what `tl.testing.check_grads` reports.
 
-    Fails:  f = tl.custom_jvp(np.square); f.defjvp(lambda x, t: (x[0] ** 2, t[0])); check_grads(f, (3.0,))
-    Write:  f = tl.custom_jvp(np.square); f.defjvp(lambda x, t: (x[0] ** 2, 2 * x[0] * t[0])); check_grads(f, (3.0,))
+    Fails:  f = tl.custom_jvp(lambda x: x * x); f.defjvp(lambda x, t: (x[0] ** 2, t[0])); check_grads(f, (3.0,))
+    Write:  f = tl.custom_jvp(lambda x: x * x); f.defjvp(lambda x, t: (f(*x), 2 * x[0] * t[0])); check_grads(f, (3.0,))
     """
 
 
@@ -171,8 +171,10 @@ class CarryError(TlgradError, TypeError):
 class KernelError(TlgradError, RuntimeError):
     """A kernel failed its check: a defect of the compiler, never of a program.
 
-    Fails:  check_kernel(kernel) where an operation reads a value that is bound later
-    Write:  report it with the text of the kernel; tl.run(f, device="reference") still runs f
+    Fails:  check_kernel(Kernel("lanes", 1, [], [], [], [Output(scalar)]))    # `scalar` is bound nowhere
+    Write:  check_kernel(Kernel("lanes", 1, [Input(scalar, "lanes")], [], [], [Output(scalar)]))
+
+    Report it with the text of the kernel; tl.run(f, device="reference") still runs the program.
     """
 
 

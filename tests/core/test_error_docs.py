@@ -7,6 +7,7 @@ import pytest
 
 import tlgrad as tl
 from tlgrad import errors
+from tlgrad.codegen import ir
 from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Jaxpr, Var, check_jaxpr
 from tlgrad.testing import check_grads
@@ -23,7 +24,8 @@ def program(cls, kind):
 
 def run(text):
     names = {"tl": tl, "np": np, "x": tl.ones((2, 2)), "check_jaxpr": check_jaxpr, "Jaxpr": Jaxpr,
-             "v": Var(make_aval((), tl.float64)), "check_grads": check_grads}
+             "v": Var(make_aval((), tl.float64)), "check_grads": check_grads, "check_kernel": ir.check_kernel,
+             "Kernel": ir.Kernel, "Input": ir.Input, "Output": ir.Output, "scalar": ir.Value("f64")}
     exec(text, names)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tlgrad.core.source import user_source
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Aval
 from tlgrad.errors import ShapeError, SingularMatrixError, UnsupportedError
@@ -117,4 +118,5 @@ def first_singular(matrices: np.ndarray, fails) -> str:
 
 def singular(name: str, which: str, why: str = "is singular"):
     """The error for a matrix that has no inverse or factor."""
-    return SingularMatrixError(f"{name}: {which} {why}")
+    return SingularMatrixError(f"{name}: {which} {why}. Use tl.linalg.lstsq or tl.linalg.pinv, or add a "
+                               f"multiple of the identity [{user_source()}]")
