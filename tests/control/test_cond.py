@@ -109,3 +109,34 @@ def test_where_with_a_bad_branch_keeps_exact_zeros():
     for derive in (tl.grad, lambda f: lambda x: tl.jvp(f, (x,), (tl.tensor(1.0),))[1],
                    lambda f: tl.run(tl.grad(f)), lambda f: lambda x: tl.vmap(tl.grad(f))(tl.stack([x]))[0]):
         assert [float(derive(e)(tl.tensor(x))) for e, x in ((f, 1.0), (g, 1.0), (h, 0.0))] == [1.0, 0.0, 0.0]
+
+
+def sqrt_once(x):
+    return tl.iterate(tl.sqrt, tl.tensor(1), x)
+
+
+def sqrt_while(x):
+    return tl.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, tl.sqrt(s[1])), (tl.tensor(0), x))[1]
+
+
+def sqrt_branch(x):
+    return tl.cond(x >= 0, tl.sqrt, lambda x: x, x)
+
+
+@pytest.mark.parametrize("derive", [tl.grad, lambda f: lambda x: tl.run(tl.grad(f))(x),
+                                    lambda f: lambda x: tl.vmap(tl.grad(f))(tl.stack([x, x + 1]))[0]],
+                         ids=["eager", "staged", "lanes"])
+@pytest.mark.parametrize("inner", [sqrt_once, sqrt_while, sqrt_branch, tl.checkpoint(tl.sqrt), tl.run(tl.sqrt)],
+                         ids=["iterate", "while", "cond", "checkpoint", "run"])
+def test_what_a_select_discards_is_exactly_zero_through_control_flow(inner, derive):
+    """The slope of sqrt at 0 is infinite, and is not taken."""
+    f = lambda x: tl.where(x > 0, inner(x), 3 * x)
+    assert float(derive(f)(tl.tensor(0.0))) == 3.0
+
+
+@pytest.mark.parametrize("inner", [sqrt_once, tl.checkpoint(tl.sqrt), tl.run(tl.sqrt)],
+                         ids=["iterate", "checkpoint", "run"])
+def test_entries_that_a_select_discards(inner):
+    f = lambda x: tl.sum(tl.where(x > 0, inner(x), 3 * x))
+    for way in (lambda f: f, tl.run):
+        assert way(tl.grad(f))(tl.tensor([4.0, 0.0, 0.25])).tolist() == [0.25, 3.0, 1.0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tlgrad.control.lanes import batched_cond
 from tlgrad.control.plan import plan_of
-from tlgrad.control.staging import Staged, flatten_values, join_captured, split_list, stage_tree
+from tlgrad.control.staging import Staged, flatten_values, join_captured, remembered, split_list, stage_tree
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
@@ -70,7 +70,8 @@ def _partial_eval(trace, args, *, branches):
         return trace.emit(cond_p, args, {"branches": branches})
     parts = [partial_eval_jaxpr(b, unknown) for b in branches]
     out_unknown = [any(flags) for flags in zip(*[p[2] for p in parts])]
-    known, rest = _share_residuals(branches, parts, out_unknown)
+    known, rest = remembered(branches[0], ("shared residuals", branches, unknown),
+                             lambda: _share_residuals(branches, parts, out_unknown))
     known_args = [x for x, u in zip(operands, unknown) if not u]
     results = cond_p.bind(index, *known_args, branches=tuple(known))
     n_known = out_unknown.count(False)

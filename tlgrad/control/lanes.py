@@ -8,6 +8,7 @@ borrows carry no derivative, so what it drops is exactly zero.
 from __future__ import annotations
 
 from tlgrad.ops.stop import fixed
+from tlgrad.control.staging import remembered
 from tlgrad.core import dtypes
 from tlgrad.core.jaxpr import eval_jaxpr
 from tlgrad.ops.convert import convert
@@ -85,6 +86,7 @@ def _lanes_of(cond_p, branch, mask, operands, is_mapped, size):
         return [zeros(a) for a in lanes.out_avals]
 
     avals = [mask.aval, *[x.aval for x in operands]]
-    pair = tuple(stage_closed(f, avals, "vmap of cond") for f in (skipped, taken))
+    pair = remembered(lanes, ("lanes", tuple(avals), tuple(is_mapped)), lambda: tuple(
+        stage_closed(f, avals, "vmap of cond") for f in (skipped, taken)))
     some = convert(reduce_any.bind(mask, axes=(0,)), dtypes.int64)
     return cond_p.bind(some, mask, *operands, branches=pair)

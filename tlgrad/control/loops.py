@@ -6,7 +6,7 @@ from typing import Any, Callable
 from tlgrad.control.carry import Carry, restored, settle
 from tlgrad.control.cond import concrete
 from tlgrad.control.schedule import check_memory
-from tlgrad.control.staging import flatten_values, reorder, required_positional, result_leaves
+from tlgrad.control.staging import flatten_values, interned, reorder, required_positional, result_leaves
 from tlgrad.control.sweeps import sweeps_p
 from tlgrad.control.tower import Layout
 from tlgrad.core import dtypes, tree
@@ -58,7 +58,7 @@ def iterate(step: Callable, n: Any, start: Any, *, memory: int | str | None = No
         return (step(more[0], state) if with_turn else step(state)), []
     carry, jaxpr, captured = settle(carry, turn, step, "iterate", [count.aval.strong()])
     n_captured, n_carry = len(captured), len(carry.values)
-    body = reorder(jaxpr, [n_captured + n_carry, *range(n_captured + n_carry)])
+    body = interned(reorder(jaxpr, [n_captured + n_carry, *range(n_captured + n_carry)]))
     layout = Layout((body,), (False,), n_captured, 0, (n_carry,), None, (True,) * n_carry, memory)
     outs = sweeps_p.bind(count, *captured, *carry.values, **layout._asdict()) if n_carry else []
     return restored(carry, outs)
@@ -96,8 +96,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     carry, jaxpr, captured = settle(carry, turn, f, "scan", [_entry(x.aval) for x in values])
     n_captured, n_carry, n_xs = len(captured), len(carry.values), len(values)
     first, rest = range(n_captured), range(n_captured, n_captured + n_carry)
-    body = reorder(jaxpr, [make_aval((), dtypes.int64), *first, *[n_captured + n_carry + k for k in range(n_xs)],
-                           *rest])
+    last = range(n_captured + n_carry, n_captured + n_carry + n_xs)
+    body = interned(reorder(jaxpr, [make_aval((), dtypes.int64), *first, *last, *rest]))
     layout = Layout((body,), (bool(reverse),), n_captured, n_xs, (n_carry,), length,
                     (True,) * len(body.outs), memory)
     operands = [tensor(length), *captured, *values, *carry.values]

@@ -7,6 +7,7 @@ Captured values become operands of the control-flow primitive, so a jaxpr holds 
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from typing import Any, Callable, NamedTuple, Sequence
 
 from tlgrad.core import tree
@@ -58,11 +59,57 @@ def stage_tree(f: Callable, in_trees: Sequence[tree.TreeDef], avals: Sequence[Av
     return Staged(jaxpr, captured, found[0])
 
 
+def remembered(jaxpr: Jaxpr, key: tuple, make: Callable) -> Any:
+    """``make()``, a pure function of `jaxpr` and `key`, worked out once and kept with the jaxpr."""
+    if key not in jaxpr.memo:
+        jaxpr.memo[key] = make()
+    return jaxpr.memo[key]
+
+
 def reorder(jaxpr: Jaxpr, binders: Sequence[int | Aval], outs: Sequence[int] | None = None) -> Jaxpr:
     """`jaxpr` with its inputs in another order; an aval in place of a number is an unused input."""
-    named = [jaxpr.in_binders[b] if isinstance(b, int) else Var(b) for b in binders]
-    results = jaxpr.outs if outs is None else [jaxpr.outs[k] for k in outs]
-    return Jaxpr(named, jaxpr.eqns, results)
+    binders, outs = tuple(binders), None if outs is None else tuple(outs)
+
+    def make():
+        named = [jaxpr.in_binders[b] if isinstance(b, int) else Var(b) for b in binders]
+        return Jaxpr(named, jaxpr.eqns, jaxpr.outs if outs is None else [jaxpr.outs[k] for k in outs])
+    return remembered(jaxpr, ("reorder", binders, outs), make)
+
+
+#: jaxprs of bodies by what they say; equal ones are one object, and share what is kept with it
+_interned: OrderedDict[tuple, Jaxpr] = OrderedDict()
+MAX_INTERNED = 512
+
+
+def interned(jaxpr: Jaxpr) -> Jaxpr:
+    """The first jaxpr met with these equations, words of literals, names and source lines.
+
+    A body is written down anew in each call, so that what it captures is current; its derivatives
+    and compiled forms, kept with the jaxpr, need not be worked out anew.
+    """
+    key = _content(jaxpr)
+    found = _interned.setdefault(key, jaxpr)
+    _interned.move_to_end(key)
+    if len(_interned) > MAX_INTERNED:
+        _interned.popitem(last=False)
+    return found
+
+
+def _content(jaxpr: Jaxpr) -> tuple:
+    number: dict[Var, int] = {}
+
+    def bind(v):
+        number[v] = len(number)
+        return v.aval, v.name
+
+    def atom(a):
+        return number[a] if type(a) is Var else (a.aval, a.value.data.tobytes())
+    rows: list = [tuple(map(bind, jaxpr.in_binders))]
+    for eqn in jaxpr.eqns:
+        place = (id(eqn.source.code), eqn.source.offset) if eqn.source else None
+        rows.append((eqn.prim.name, tuple(map(atom, eqn.ins)), tuple(eqn.params.items()),
+                     tuple(map(bind, eqn.outs)), place))
+    return (*rows, tuple(map(atom, jaxpr.outs)))
 
 
 def join_captured(staged: Sequence[Staged],
@@ -80,7 +127,7 @@ def join_captured(staged: Sequence[Staged],
         for k, x in enumerate(s.captured):
             binders[place[id(x)]] = k
         n = len(s.captured)
-        jaxprs.append(reorder(s.jaxpr, [*binders, *range(n, len(s.jaxpr.in_binders))]))
+        jaxprs.append(interned(reorder(s.jaxpr, [*binders, *range(n, len(s.jaxpr.in_binders))])))
     return list(values), jaxprs
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from tlgrad.control.lanes import borrow_all, choose
 from tlgrad.control.native import run_compiled, turns_worth_compiling
 from tlgrad.control.schedule import execute
-from tlgrad.control.staging import reorder, split_list
+from tlgrad.control.staging import remembered, reorder, split_list
 from tlgrad.control.tower import Layout, known_layout, known_operands, split_tower
 from tlgrad.control.turned import transpose_tower
 from tlgrad.core import dtypes
@@ -215,7 +215,9 @@ def _guarded(layout, body, k, is_mapped, n_aval) -> Jaxpr:
         live = lt(i, counts)
         outs = eval_jaxpr(body, [i, *borrow_all(live, values, flags)])
         return [choose(live, new, old) for new, old in zip(outs, values[len(values) - n_carry:])]
-    return stage_closed(f, [body.in_avals[0], n_aval.strong(), *body.in_avals[1:]], "vmap of a loop")
+    avals = [body.in_avals[0], n_aval.strong(), *body.in_avals[1:]]
+    return remembered(body, ("guarded", tuple(flags), n_carry, n_aval),
+                      lambda: stage_closed(f, avals, "vmap of a loop"))
 
 
 sweeps_p = documented(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from tlgrad.control.staging import reorder, split_list
+from tlgrad.control.staging import remembered, reorder, split_list
 from tlgrad.core.jaxpr import Jaxpr, dce, eval_jaxpr
 from tlgrad.core.primitive import PRIMITIVES
 from tlgrad.transforms.partial_eval import partial_eval_jaxpr
@@ -83,13 +83,16 @@ def _unknown_body(body, part, flags, unknown_out) -> Jaxpr:
         a, b = iter(plain), iter(later)
         outs = [next(b) if u else next(a) for u in found]
         return [y for y, u in zip(outs, unknown_out) if u]
-    return tidy(stage_closed(f, body.in_avals, "partial evaluation of a loop"))
+    return remembered(body, ("unknown", tuple(flags), tuple(unknown_out)), lambda: tidy(
+        stage_closed(f, body.in_avals, "partial evaluation of a loop")))
 
 
 def tidy(jaxpr: Jaxpr) -> Jaxpr:
     """`jaxpr` without the equations that no result needs; its inputs stay."""
-    small, _ = dce(jaxpr, [True] * len(jaxpr.outs))
-    return Jaxpr(jaxpr.in_binders, small.eqns, small.outs)
+    def make():
+        small, _ = dce(jaxpr, [True] * len(jaxpr.outs))
+        return Jaxpr(jaxpr.in_binders, small.eqns, small.outs)
+    return remembered(jaxpr, ("tidy",), make)
 
 
 def pick(values, flags, want=True) -> list:

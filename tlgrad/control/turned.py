@@ -5,7 +5,7 @@ loop, later turns first, each term where that program adds it.
 """
 from __future__ import annotations
 
-from tlgrad.control.staging import reorder, split_list
+from tlgrad.control.staging import remembered, reorder, split_list
 from tlgrad.control.tower import Layout, Split, pick, split_tower, tidy
 from tlgrad.core.aval import Aval, Zero
 from tlgrad.core.jaxpr import Jaxpr
@@ -121,12 +121,9 @@ class Turned:
 
 def turned_bodies(layout: Layout, cut: Split, last: int):
     """Bodies of the transposed tower that ends in T_last; which linear consts and xs it reaches."""
-    memo = layout.bodies[-1].memo
     flags = (tuple(cut.consts), tuple(cut.xs), tuple(map(tuple, cut.carries)))
-    key = ("turned", layout.bodies, layout.results, flags, last)
-    if key not in memo:
-        memo[key] = _turned_bodies(layout, cut, last)
-    return memo[key]
+    return remembered(layout.bodies[-1], ("turned", layout.bodies, layout.results, flags, last),
+                      lambda: _turned_bodies(layout, cut, last))
 
 
 def _turned_bodies(layout, cut, last):

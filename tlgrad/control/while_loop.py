@@ -16,7 +16,8 @@ from tlgrad.control.lanes import borrow_all, choose
 from tlgrad.control.native import run_compiled, turns_worth_compiling
 from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import check_memory
-from tlgrad.control.staging import Staged, flatten_values, join_captured, reorder, result_leaves, split_list
+from tlgrad.control.staging import (Staged, flatten_values, join_captured, remembered, reorder,
+                                    result_leaves, split_list)
 from tlgrad.control.sweeps import sweeps_p
 from tlgrad.control.tower import Layout, pick, split_tower
 from tlgrad.core import dtypes, tree
@@ -177,7 +178,8 @@ def _by_lane(test, lanes, is_mapped, n_consts):
         outs = eval_jaxpr(lanes, borrow_all(live, xs, is_mapped))
         return [choose(live, new, old) for new, old in zip(outs, xs[n_consts:])]
     avals = test.in_avals
-    return stage_closed(any_lane, avals, "vmap of while_loop"), stage_closed(step, avals, "vmap of while_loop")
+    return remembered(lanes, ("by lane", test, tuple(is_mapped)), lambda: tuple(
+        stage_closed(f, avals, "vmap of while_loop") for f in (any_lane, step)))
 
 
 def _batch_counted(values, is_mapped, size, cond, body, n_consts, memory):
@@ -190,14 +192,12 @@ def _batch_counted(values, is_mapped, size, cond, body, n_consts, memory):
 
 def with_count(cond: Jaxpr, body: Jaxpr) -> tuple[Jaxpr, Jaxpr]:
     """Condition and body with the number of turns as a further carry."""
-    if ("with count", cond) not in body.memo:
-        n = len(body.in_binders)
+    n = len(body.in_binders)
 
-        def step(*xs):
-            return [*eval_jaxpr(body, xs[:n]), xs[n] + 1]
-        longer = stage_closed(step, [*body.in_avals, _COUNT], "while_loop")
-        body.memo["with count", cond] = reorder(cond, [*range(n), _COUNT]), longer
-    return body.memo["with count", cond]
+    def step(*xs):
+        return [*eval_jaxpr(body, xs[:n]), xs[n] + 1]
+    longer = remembered(body, ("with count",), lambda: stage_closed(step, [*body.in_avals, _COUNT], "while_loop"))
+    return reorder(cond, [*range(n), _COUNT]), longer
 
 
 while_p = documented(

@@ -8,16 +8,18 @@ again by the mask after every elementwise step.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Sequence
 
 from tlgrad.core.aval import Zero
-from tlgrad.core.jaxpr import Jaxpr, Literal, Var
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from tlgrad.core.primitive import Linear
 from tlgrad.core.trace import Value
 from tlgrad.errors import DifferentiationError, JaxprTypeError
 from tlgrad.ops.define import add_tangents, instantiate
 from tlgrad.ops.layout import zeros
 from tlgrad.ops.logic import and_, convert_like, gt, not_, or_, select
+from tlgrad.ops.reduce import reduce_any
 from tlgrad.transforms.stage import stage_closed
 
 _SELECT = select.name
@@ -92,8 +94,11 @@ class BackwardPass:
                                        f"differentiated in reverse ({prim.nondiff or eqn.source})")
         if prim.multiple:
             given = [Zero(v.aval) if ct is None else ct.value for v, ct in zip(eqn.outs, cts)]
-            onto = {"onto": list(map(self.take, eqn.ins))} if prim.onto else {}
-            self.deliver(eqn, prim.transpose(given, *args, **onto, **eqn.params), None)
+            before = [self.take(a) if prim.onto else None for a in eqn.ins]
+            onto = {"onto": before} if prim.onto else {}
+            cts_in = prim.transpose(given, *args, **onto, **eqn.params)
+            masks = [ct.mask for ct in cts if ct is not None]
+            self.deliver(eqn, kept(cts_in, before, masks, entrywise_eqn(eqn)), None)
             return
         (ct,) = cts
         cts_in = prim.transpose(ct.value, *args, **eqn.params)
@@ -139,6 +144,40 @@ def cut(ct, mask):
     if ct is None or type(ct) is Zero or ct.shape != mask.shape:
         return ct
     return select.bind(mask, ct, zeros(ct.aval))
+
+
+def kept(cts_in, before, masks, by_entry: bool):
+    """Cotangents of an operation with several results: exact zeros (what came before) where selects
+    have discarded the results: all of them, or the same entries of an operation by entry."""
+    if any(mask is None for mask in masks):
+        return cts_in
+    some = [reduce_any.bind(mask, axes=tuple(range(mask.ndim))) if mask.ndim else mask for mask in masks]
+    alive = functools.reduce(or_, some)
+    same = by_entry and len({mask.shape for mask in masks}) == 1
+    entries = functools.reduce(or_, masks) if same else alive
+
+    def one(ct, old):
+        if ct is None or type(ct) is Zero:
+            return ct
+        which = entries if ct.shape == entries.shape else alive
+        return select.bind(which, ct, zeros(ct.aval) if old is None else old)
+    return [one(ct, old) for ct, old in zip(cts_in, before)]
+
+
+def entrywise(jaxpr: Jaxpr) -> bool:
+    """True when entry i of every result depends on entry i of the inputs, and on numbers, only."""
+    if "entrywise" not in jaxpr.memo:
+        avals = [*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outs]]
+        jaxpr.memo["entrywise"] = len({a.shape for a in avals} - {()}) < 2 and all(map(entrywise_eqn, jaxpr.eqns))
+    return jaxpr.memo["entrywise"]
+
+
+def entrywise_eqn(eqn: Eqn) -> bool:
+    """The same of one equation."""
+    inner = sub_jaxprs(eqn.params)
+    if inner:
+        return all(map(entrywise, inner)) and not eqn.params.get("n_xs")
+    return eqn.prim.kind == "elementwise" or not any(a.aval.shape for a in eqn.ins)
 
 
 def nonzero(mask_as_number):
