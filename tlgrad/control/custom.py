@@ -82,11 +82,11 @@ class _Custom:
         except (TypeError, ValueError):
             return args
         bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
         if bound.kwargs:
             raise ArgumentError(f"{self.kind}: {describe_callable(self.fun)} takes keyword-only arguments "
                                 f"({', '.join(bound.kwargs)}); a rule is given arguments by position, so make "
                                 "them positional")
+        bound.apply_defaults()
         return bound.args
 
     def _flat(self, call: Call, f: Callable, store: list) -> Callable:
