@@ -1,5 +1,6 @@
 """Which kernels there are, by name and layout; each is compiled when first asked for."""
 from functools import lru_cache
+from importlib import import_module
 
 from tlgrad.kernels.softfloat import drivers, folds, narrow, quad, quad_fma, wide
 from tlgrad.kernels.softfloat.engine import LIBRARY
@@ -16,8 +17,11 @@ ARITHMETIC = {
 }
 VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt,
           "fma": quad_fma.fma}
-#: elementary functions of binary128 with a fixed-point kernel, in `functions`
-FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "logistic")
+#: elementary functions of binary128 with a fixed-point kernel -> the module that has it
+FUNCTIONS = {"exp": "functions", "log": "functions", "sin": "functions", "cos": "functions",
+             "tanh": "hyperbolic", "logistic": "hyperbolic", "sinh": "hyperbolic",
+             "cosh": "hyperbolic", "expm1": "hyperbolic", "exp2": "powers", "log2": "powers",
+             "log10": "powers", "pow": "powers", "erf": "errorfunction"}
 
 
 def lanes(name):
@@ -53,9 +57,10 @@ def small(name, layout: Narrow):
 
 @lru_cache(maxsize=None)
 def function(name):
-    """The kernel ``(count, words, out, flags)`` of an elementary function of binary128."""
-    from tlgrad.kernels.softfloat import functions      # its constants take mpmath
-    return LIBRARY.function(drivers.flagged(functions.FUNCTIONS[name], 1), 1, 3)
+    """The kernel ``(count, *words, out, flags)`` of an elementary function of binary128."""
+    module = import_module("tlgrad.kernels.softfloat." + FUNCTIONS[name])   # their constants take mpmath
+    inputs = 2 if name == "pow" else 1
+    return LIBRARY.function(drivers.flagged(module.FUNCTIONS[name], inputs), 1, inputs + 2)
 
 
 @lru_cache(maxsize=None)

@@ -1,33 +1,22 @@
-"""Elementary functions of binary128 in fixed point: ``body(x) -> (word, mask of undecided)``.
+"""exp, log, sin and cos of binary128 in fixed point: ``body(x) -> (word, mask of undecided)``.
 
 Every body reduces its argument with tables, sums a short series, and states the error of its sum;
-`fixed.settle` rounds. Constants come from mpmath when this module is imported.
+`fixed.settle` rounds. mpmath works out the constants when this module is imported.
 """
 from mpmath import mp, mpf
 
+from tlgrad.kernels.softfloat.constants import constants, fix
 from tlgrad.kernels.softfloat.fixed import (
-    F, ONE, about, high, mulshift, negate_if, normalised, parts, place, quotient, settle,
-    settle_normal, table)
-from tlgrad.kernels.expr.value import rare
+    F, ONE, about, high, mulshift, negate_if, normalised, parts, place, settle, settle_normal, table)
 from tlgrad.kernels.softfloat.words import resize, select
-
-
-def _fix(value, scale):
-    return int(mp.floor(value() * mpf(2) ** scale))
-
-
-def _constants(build):
-    with mp.workprec(420):
-        return build()
-
 
 # ---- exp
 
-LN2_STEP = _constants(lambda: _fix(lambda: mp.ln2 / 16384, 176))
-EXP_COARSE = _constants(lambda: [_fix(lambda: mpf(2) ** (mpf(j) / 128), 191) for j in range(128)])
-EXP_FINE = _constants(lambda: [_fix(lambda: mpf(2) ** (mpf(j) / 16384) - 1, 135)
+LN2_STEP = constants(lambda: fix(lambda: mp.ln2 / 16384, 176))
+EXP_COARSE = constants(lambda: [fix(lambda: mpf(2) ** (mpf(j) / 128), 191) for j in range(128)])
+EXP_FINE = constants(lambda: [fix(lambda: mpf(2) ** (mpf(j) / 16384) - 1, 135)
                                for j in range(128)])
-FACTORIAL = {n: _constants(lambda: _fix(lambda: 1 / mp.factorial(n), 128)) for n in range(2, 20)}
+FACTORIAL = {n: constants(lambda: fix(lambda: 1 / mp.factorial(n), 128)) for n in range(2, 27)}
 STEPS_PER_UNIT = 16384 / 0.6931471805599453
 
 
@@ -76,10 +65,11 @@ def exp(x):
     large = exponent > 13
     tiny = exponent < -115
     word = select(large, select(negative, zero, F.inf), select(tiny, ONE, word))
-    return _keep_nan(x, word), undecided & ~large & ~tiny
+    return keep_nan(x, word), undecided & ~large & ~tiny
 
 
-def _keep_nan(x, word):
+def keep_nan(x, word):
+    """The word, or the canonical NaN where x is one."""
     return select(x.constant(F.inf, F.type).ult(x & (F.sign - 1)), F.nan, word)
 
 
@@ -94,13 +84,13 @@ INVERSE_FINE = [round(2 ** 18 / (1 + j / 2 ** 16)) for j in range(-MIDDLE, MIDDL
 
 def _minus_logs(numbers, bits):
     """-log(n / 2**bits) at 2**-LOG_SCALE, modulo 2**256."""
-    return _constants(lambda: [int(mp.nint(-mp.log(mpf(n) / 2 ** bits) * mpf(2) ** LOG_SCALE))
+    return constants(lambda: [int(mp.nint(-mp.log(mpf(n) / 2 ** bits) * mpf(2) ** LOG_SCALE))
                                for n in numbers])
 
 
 LOG_COARSE, LOG_FINE = _minus_logs(INVERSE_COARSE, 10), _minus_logs(INVERSE_FINE, 18)
-LN2 = _constants(lambda: _fix(lambda: +mp.ln2, LOG_SCALE))
-SQRT2 = _constants(lambda: _fix(lambda: mp.sqrt(2), 112))
+LN2 = constants(lambda: fix(lambda: +mp.ln2, LOG_SCALE))
+SQRT2 = constants(lambda: fix(lambda: mp.sqrt(2), 112))
 INVERSES = {n: (1 << 128) // n for n in range(2, 16)}
 
 
@@ -171,18 +161,18 @@ def log(x):
     word = select(magnitude.eq(0), F.sign | F.inf, word)
     negative = (x < 0) & magnitude.ne(0)
     subnormal = x.ult(1 << F.F) & magnitude.ne(0)
-    return _keep_nan(x, select(negative, F.nan, word)), (undecided & normal & x.ne(ONE)) | subnormal
+    return keep_nan(x, select(negative, F.nan, word)), (undecided & normal & x.ne(ONE)) | subnormal
 
 
 # ---- sin, cos
 
 HALF_TURN = 512                                   # steps of pi / 512, a table for a quarter turn
-PI_STEP = _constants(lambda: _fix(lambda: mp.pi / HALF_TURN, 256))
-SINES = _constants(lambda: [_fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 191) for j in range(257)])
+PI_STEP = constants(lambda: fix(lambda: mp.pi / HALF_TURN, 256))
+SINES = constants(lambda: [fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 191) for j in range(257)])
 STEPS_PER_RADIAN = HALF_TURN / 3.141592653589793
 
 
-def _series(z, coefficients, shift, short):
+def series(z, coefficients, shift, short):
     """c0 - z c1 + z**2 c2 - ... at 2**-128, z at 2**-(128 + shift); `short` last terms in 64 bits."""
     head, *rest = reversed(coefficients)
     small = resize(z.lshr(64), "i64")
@@ -209,8 +199,8 @@ def _circular(x, quarter):
     r = resize(negate_if(left, r), "i192")
     z = resize(r.lshr(56), "i128")
     z = high(z, z)                                                # r**2 at 2**-144
-    bend = high(z, _series(z, [FACTORIAL[k] for k in range(3, 17, 2)], 16, 2))
-    vers = high(z, _series(z, [FACTORIAL[k] for k in range(2, 16, 2)], 16, 2))
+    bend = high(z, series(z, [FACTORIAL[k] for k in range(3, 17, 2)], 16, 2))
+    vers = high(z, series(z, [FACTORIAL[k] for k in range(2, 16, 2)], 16, 2))
     sine = r - mulshift(r, bend, 144)
     turn = n.lshr(8) + quarter
     odd = (turn & 1).ne(0)
@@ -239,7 +229,7 @@ def _circle(x, quarter):
     word = select(tiny, x if quarter == 0 else x.constant(ONE, F.type), word)
     word = select(magnitude.eq(F.inf), F.nan, word)
     large = ~magnitude.ult((F.bias + 32) << F.F) & magnitude.ult(F.inf)
-    return _keep_nan(x, word), (undecided & usual) | large
+    return keep_nan(x, word), (undecided & usual) | large
 
 
 def sin(x):
@@ -252,75 +242,4 @@ def cos(x):
     return _circle(x, 1)
 
 
-# ---- tanh, logistic
-
-def _tanh_terms(count):
-    """1/3, 2/15, 17/315, ...: the magnitudes of the Taylor coefficients, at 2**-128."""
-    def term(n):
-        return abs(mp.bernoulli(2 * n)) * mpf(4) ** n * (mpf(4) ** n - 1) / mp.factorial(2 * n)
-    return _constants(lambda: [_fix(lambda: term(n), 128) for n in range(2, count + 2)])
-
-
-TANH_TERMS = _tanh_terms(15)
-
-
-def _decay_parts(x, doubled):
-    """exp(-|x|), or exp(-2 |x|), as a power of two and a fraction, for 2**-60 < |x| < 64."""
-    _, exponent, sig = parts(x)
-    return exp_parts(x.eq(x), place(sig, "i192", 70 + doubled, -exponent + 6))
-
-
-def place_right(fraction, down):
-    """``fraction >> down`` for 0 <= down < 192."""
-    return place(fraction, "i192", 0, down)
-
-
-def tanh(x):
-    """Hyperbolic tangent: (1 - E) / (1 + E) with E = exp(-2 |x|), a series below 1/16."""
-    magnitude = x & (F.sign - 1)
-    usual = magnitude.ult((F.bias + 6) << F.F) & ~magnitude.ult((F.bias - 4) << F.F)
-    power, fraction = _decay_parts(select(usual, x, ONE), 1)
-    decay = place_right(fraction, -power)
-    one = decay.constant(1 << 191, "i192")
-    large = quotient(one - decay, one + decay)
-    word, undecided = settle(x & F.sign, large, 191, 0, 126)
-    word = select(usual, word, (x & F.sign) | ONE)
-    undecided = undecided & usual
-    word, undecided = rare(magnitude.ult((F.bias - 4) << F.F), lambda: _tanh_small(x), word, undecided)
-    return _keep_nan(x, word), undecided
-
-
-def _tanh_small(x):
-    """x (1 - x**2 (1/3 - 2 x**2 / 15 + ...)) for |x| < 1/16."""
-    magnitude = x & (F.sign - 1)
-    tiny = magnitude.ult((F.bias - 60) << F.F)
-    _, exponent, sig = parts(select(tiny, ONE, x))
-    v = place(sig, "i128", 15, -exponent - 5)                     # at 2**-132
-    z = high(v, v)                                                # at 2**-136
-    bend = high(z, _series(z, TANH_TERMS, 8, 5))
-    whole = resize(sig, "i192") << 79
-    total = whole - mulshift(whole, bend, 136)
-    up, total = normalised(total)
-    word, undecided = settle_normal(x & F.sign, total, exponent - up + F.bias, 66)
-    return select(tiny, x, word), undecided & ~tiny
-
-
-def logistic(x):
-    """1 / (1 + exp(-x)): with E = exp(-|x|), 1 / (1 + E) or E / (1 + E)."""
-    magnitude = x & (F.sign - 1)
-    usual = magnitude.ult((F.bias + 6) << F.F) & ~magnitude.ult((F.bias - 60) << F.F)
-    power, fraction = _decay_parts(select(usual, x, ONE), 0)
-    one = fraction.constant(1 << 191, "i192")
-    above = select(x < 0, fraction, one)
-    up, total = normalised(quotient(above.lshr(1), one + place_right(fraction, -power)))
-    code = select(x < 0, power, 0) - up + (F.bias + 1)
-    word, undecided = settle_normal(x & 0, total, code, 191 - 128)
-    flat = magnitude.ult((F.bias - 116) << F.F)
-    word = select(flat, ONE - (1 << F.F), word)
-    right = ~magnitude.ult((F.bias + 7) << F.F) & ~(x < 0)
-    word = select(right, ONE, select(magnitude.eq(F.inf), 0, word))
-    other = ~usual & ~flat & ~right & magnitude.ult(F.inf)
-    return _keep_nan(x, word), (undecided & usual) | other
-
-
-FUNCTIONS = {"exp": exp, "log": log, "sin": sin, "cos": cos, "tanh": tanh, "logistic": logistic}
+FUNCTIONS = {"exp": exp, "log": log, "sin": sin, "cos": cos}

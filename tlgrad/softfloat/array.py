@@ -78,19 +78,19 @@ def _quick(name, fmt, arrays, shape):
     if name in fast.catalogue.ARITHMETIC:
         return fast.arithmetic(name, fmt, arrays, shape)
     if name in fast.catalogue.FUNCTIONS:
-        return _elementary(name, fmt, arrays[0])
+        return _elementary(name, fmt, arrays)
     return None
 
 
-def _elementary(name, fmt, array):
+def _elementary(name, fmt, arrays):
     """The fixed-point kernel, and the reference for the few entries that it leaves undecided."""
-    found = fast.elementary(name, fmt, array)
+    found = fast.elementary(name, fmt, arrays)
     if found is None:
         return None
     out, flags = found
     if flags.any():
-        rest = array[flags != 0]
-        out[flags != 0] = reference.evaluate(name, fmt, [rest], rest.shape, Environment())
+        rest = [a[flags != 0] for a in arrays]
+        out[flags != 0] = reference.evaluate(name, fmt, rest, rest[0].shape, Environment())
     return out
 
 

@@ -71,13 +71,15 @@ def small(name, fmt, arrays, shape):
     return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
 
 
-def elementary(name, fmt, array):
+def elementary(name, fmt, arrays):
     """An elementary function of binary128: ``(words, where they are undecided)``, or None."""
-    if fmt is not binary128 or not worth((name, fmt), array.size):
+    first = arrays[0]
+    if fmt is not binary128 or not worth((name, fmt), first.size):
         return None
     kernel = catalogue.function(name)
-    out, flags = np.empty(array.shape, array.dtype), np.empty(array.shape, np.uint8)
-    kernel(array.size, np.ascontiguousarray(array).ctypes.data, out.ctypes.data, flags.ctypes.data)
+    out, flags = np.empty(first.shape, first.dtype), np.empty(first.shape, np.uint8)
+    inputs = _contiguous(arrays)
+    kernel(first.size, *[a.ctypes.data for a in inputs], out.ctypes.data, flags.ctypes.data)
     return out, flags
 
 
