@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import tlgrad.numpy as tn
-from tlgrad import fft, linalg, special
+from tlgrad import conv, fft, linalg, special
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
@@ -217,7 +217,7 @@ _METHODS = {
 
 def attach() -> None:
     """Complete `Value` with the protocols and methods; called once, below."""
-    tn.linalg, tn.fft = linalg, fft
+    tn.linalg, tn.fft, tn.convolve, tn.correlate = linalg, fft, conv.convolve, conv.correlate
     for name, method in _METHODS.items():
         setattr(Value, name, method)
     Tensor.item = _item

@@ -130,7 +130,8 @@ def test_keys():
 
 
 @pytest.mark.parametrize("call, error, text", [
-    (lambda: R.normal(0), DTypeError, r"tl\.random\.key\(seed\)"), (lambda: R.normal(R.split(K)), DTypeError, "vmap"),
+    (lambda: R.normal(0), DTypeError, r"tl\.random\.key\(seed\)"),
+    (lambda: R.normal(R.split(K)), DTypeError, "vmap"),
     (lambda: R.randint(K, (), 3, 3), ArgumentError, "empty"), (lambda: R.key(2**64), ArgumentError, "64 bits"),
     (lambda: R.choice(K, 3, (4,), replace=False), ArgumentError, "without replacement"),
     (lambda: R.uniform(K, (), tl.int32), DTypeError, "float32"),
