@@ -32,11 +32,12 @@ def limit_case(dtype: str, name: str, muls: int, adds: int, count: int) -> Case:
             last = m == muls + adds - 1
             lines.append(f"  {f'%y{c}' if last else f'%z{c}_{m}'} = {op} {v} {now}, splat ({kind} 1.0)")
             now = f"%z{c}_{m}"
-    text = "\n".join([f"define void @{name}(ptr %slots, i64 %lo, i64 %hi) {{", "entry:", "  br label %loop", "loop:",
-                      "  %i = phi i64 [ %lo, %entry ], [ %j, %loop ]", *lines, f"  %j = add i64 %i, {chains}",
-                      "  %more = icmp slt i64 %j, %hi", "  br i1 %more, label %loop, label %end", "end:",
-                      *[f"  %p{c} = getelementptr {v}, ptr %slots, i64 {c}\n  store {v} %y{c}, ptr %p{c}, align {size}"
-                        for c in range(chains)], "  ret void", "}", ""])
+    stores = [f"  %p{c} = getelementptr {v}, ptr %slots, i64 {c}\n  store {v} %y{c}, ptr %p{c}, align {size}"
+              for c in range(chains)]
+    text = "\n".join([f"define void @{name}(ptr %slots, i64 %lo, i64 %hi) {{", "entry:", "  br label %loop",
+                      "loop:", "  %i = phi i64 [ %lo, %entry ], [ %j, %loop ]", *lines,
+                      f"  %j = add i64 %i, {chains}", "  %more = icmp slt i64 %j, %hi",
+                      "  br i1 %more, label %loop, label %end", "end:", *stores, "  ret void", "}", ""])
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(build(text, name))
     room = np.zeros(chains * 64, np.uint8)
     return Case(f"limit: {muls} mul and {adds} add", lambda: function(room.ctypes.data, 0, count))
@@ -106,14 +107,16 @@ def w3(rounds: int):
             many = rounds if m < 1024 else max(rounds // 3, 3)
             product(f"W3 {dtype} {m}x{k}x{n}", a, b, vectors, dtype, many)
     q, k = (rng.standard_normal((8, 8, 256, 64)).astype("float32") for _ in range(2))
-    scores = {o: tl.run(lambda q, k: tl.matmul(q, tl.moveaxis(k, -1, -2)), order=o) for o in ("ordered", "fused")}
+    scores = {o: tl.run(lambda q, k: tl.matmul(q, tl.moveaxis(k, -1, -2)), order=o)
+              for o in ("ordered", "fused")}
     tq, tk = tl.tensor(q), tl.tensor(k)
     cases = [Case(f"tlgrad {o}", lambda f=f: f(tq, tk)) for o, f in scores.items()]
     cases.append(Case("numpy matmul", lambda: np.matmul(q, k.swapaxes(-1, -2))))
     vectors = 64 * 256 * 256 * 64 * 4 // host().vector_bytes
     cases.append(limit_case("float32", "limit_scores", 1, 1, vectors))
     if (j := jax()) is not None:
-        f, jq, jk = j.jit(lambda q, k: j.numpy.einsum("bhqf,bhkf->bhqk", q, k)), j.numpy.asarray(q), j.numpy.asarray(k)
+        f = j.jit(lambda q, k: j.numpy.einsum("bhqf,bhkf->bhqk", q, k))
+        jq, jk = j.numpy.asarray(q), j.numpy.asarray(k)
         cases.append(Case("jax einsum", lambda: f(jq, jk).block_until_ready()))
     compare_orders("W3 attention scores 8x8x256x64", cases, rounds)
 
@@ -122,7 +125,8 @@ def product(title, a, b, vectors, dtype, rounds):
     """One matrix product in both orders."""
     ta, tb = tl.tensor(a), tl.tensor(b)
     f = {o: tl.run(lambda x, y: tl.matmul(x, y), order=o) for o in ("ordered", "fused")}
-    cases = [Case("tlgrad ordered", lambda: f["ordered"](ta, tb)), Case("tlgrad fused", lambda: f["fused"](ta, tb)),
+    cases = [Case("tlgrad ordered", lambda: f["ordered"](ta, tb)),
+             Case("tlgrad fused", lambda: f["fused"](ta, tb)),
              Case("numpy (OpenBLAS)", lambda: a @ b),
              limit_case(dtype, f"limit_product_{dtype}_{vectors}", 1, 1, vectors)]
     if (j := jax()) is not None:

@@ -53,23 +53,26 @@ def w6(rounds: int):
     """Whole processes to the first result; compilation of kernels by size."""
     with tempfile.TemporaryDirectory() as folder:
         warm = str(pathlib.Path(folder, "warm"))
+
+        def process(code, cache=""):
+            """One process; byte code is kept, as in an installed package."""
+            env = {**os.environ, "TLGRAD_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": "",
+                   "PYTHONPYCACHEPREFIX": str(pathlib.Path(folder, "bytecode"))}
+            subprocess.run([sys.executable, "-c", code], check=True, env=env)
         process(TLGRAD, warm)
-        cases = [Case("tlgrad cold", lambda: process(TLGRAD, "")), Case("tlgrad warm disk", lambda: process(TLGRAD, warm)),
-                 Case("python", lambda: process("pass", "")), Case("numpy", lambda: process("import numpy", ""))]
+        cases = [Case("tlgrad cold", lambda: process(TLGRAD)),
+                 Case("tlgrad warm disk", lambda: process(TLGRAD, warm)),
+                 Case("python", lambda: process("pass")), Case("numpy", lambda: process("import numpy"))]
         pairs = {}
         if jax() is not None:
-            cases.append(Case("jax", lambda: process(JAX, "")))
-            pairs = {"tlgrad cold / jax": ("tlgrad cold", "jax"), "tlgrad warm / jax": ("tlgrad warm disk", "jax")}
+            cases.append(Case("jax", lambda: process(JAX)))
+            pairs = {"tlgrad cold / jax": ("tlgrad cold", "jax"),
+                     "tlgrad warm / jax": ("tlgrad warm disk", "jax")}
         timings = measure(cases, max(rounds, 5), progress=False)
     report("W6 process to first result", timings, pairs, {k: f"by minima {timings[a].best / timings[b].best:.3f}"
                                                           for k, (a, b) in pairs.items()})
     for size in (30, 300, 2000, 5000, 20_000):
         print(f"  plan of {size} operations: {compile_time(size)}")
-
-
-def process(code, folder):
-    """One process with the given disk cache."""
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "TLGRAD_CACHE_DIR": folder})
 
 
 def compile_time(size: int) -> str:

@@ -10,8 +10,9 @@ from tlgrad import conv, errors, fft, linalg, numpy, protocols, random, special
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp
-from tlgrad.api.inspecting import aval, block, cache_info, eval_shape, make_jaxpr
+from tlgrad.api.inspecting import aval, block, cache_info, clear_caches, eval_shape, make_jaxpr
 from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
+from tlgrad.api.kernels import kernels
 from tlgrad.api.precision import compare_precision
 from tlgrad.api.record import Record, record
 from tlgrad.api.run import run

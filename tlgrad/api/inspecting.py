@@ -7,6 +7,7 @@ from typing import Any, Callable, NamedTuple
 from tlgrad.api.calling import FlatFunction, LeafNames, signature, wrap
 from tlgrad.core import counters, tree
 from tlgrad.core.aval import Aval, make_aval
+from tlgrad.core.execute import backend
 from tlgrad.core.jaxpr import ClosedJaxpr
 from tlgrad.core.source import describe_callable
 from tlgrad.core.tensor import as_value
@@ -102,3 +103,17 @@ def cache_info() -> CacheInfo:
     c = counters.counts
     return CacheInfo(c["traces"], c["retraces"], c["compiles"], c["memory_hits"], c["disk_hits"],
                      tuple(counters.reasons))
+
+
+def clear_caches(disk: bool = False):
+    """Forget compiled kernels and pooled memory, and set the counts of `cache_info` to zero.
+
+    disk=True also removes what was kept on disk.  Functions that were run before keep their programs.
+
+    >>> tl.clear_caches(); tl.cache_info().compiles
+    0
+    """
+    counters.reset()
+    engine = backend("cpu")
+    if engine.name == "cpu":                   # the reference keeps nothing
+        engine.clear_caches(disk)

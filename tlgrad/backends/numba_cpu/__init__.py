@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 
+from tlgrad.backends.numba_cpu import buffers, cache, kernels
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 
@@ -18,6 +19,13 @@ class NumbaCPU:
         if plan is None:
             plan = jaxpr.memo["cpu"] = Plan(jaxpr)
         return plan.run(*arrays)
+
+    def clear_caches(self, disk: bool = False):
+        """Forget kernels and pooled memory; with `disk`, the entries on disk too."""
+        kernels.clear()
+        buffers.pool.clear()
+        if disk:
+            cache.disk.clear()
 
 
 def load() -> NumbaCPU:

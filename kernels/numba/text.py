@@ -1,0 +1,126 @@
+"""Bodies over `expr` as Python statements that `numba.njit` compiles, and the few intrinsics they need."""
+import functools
+import itertools
+
+import numpy as np
+
+from ..elementary import render
+from ..expr import Value
+
+CAST = {"f64": "np.float64", "f32": "np.float32", "i64": "np.int64", "i32": "np.int32", "b": "np.bool_"}
+BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "shl": "<<",
+          "ashr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+UNSIGNED = {"i64": "np.uint64", "i32": "np.uint32"}
+
+
+class PythonLines:
+    """An emitter: every operation is one assignment; `tables` are the arrays that lines index."""
+
+    def __init__(self):
+        self.lines, self.tables, self.names, self.depth = [], {}, itertools.count(), 1
+
+    def assign(self, text):
+        """A fresh name for an expression."""
+        name = f"e{next(self.names)}"
+        self.lines.append("    " * self.depth + f"{name} = {text}")
+        return name
+
+    def const(self, number, type):
+        """A typed constant; floats by their exact decimal expansion."""
+        if type in ("i64", "i32"):
+            bits = 64 if type == "i64" else 32
+            number = (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+            return f"{CAST[type]}({number})"
+        if type == "b":
+            return str(bool(number))
+        number = float(np.float32(number)) if type == "f32" else float(number)
+        text = repr(number) if np.isfinite(number) else f"float('{number}')"
+        return f"{CAST[type]}({text})"
+
+    def op(self, name, type, *values):
+        """One operation."""
+        first, x = values[0].type, [v.handle for v in values]
+        if name == "select":
+            return self.assign(f"{x[1]} if {x[0]} else {x[2]}")
+        if name in ("fma", "bitcast"):
+            return self.assign(f"{name}_{first}({', '.join(x)})")
+        if name in ("sqrt", "rint"):
+            return self.assign(f"np.{name}({x[0]})")
+        if name == "ult":
+            return self.assign(f"{UNSIGNED[first]}({x[0]}) < {UNSIGNED[first]}({x[1]})")
+        if name == "lshr":
+            u = UNSIGNED[first]
+            return self.assign(f"{CAST[type]}({u}({x[0]}) >> {u}({x[1]}))")
+        if name == "zext":
+            return self.assign(f"{CAST[type]}({UNSIGNED.get(first, 'np.int64')}({x[0]}))")
+        if name == "neg":
+            return self.assign(f"-{x[0]}")
+        if name == "not":
+            return self.assign(f"not {x[0]}" if first == "b" else f"{CAST[type]}(~{x[0]})")
+        if name not in BINARY:
+            return self.assign(f"{CAST[type]}({x[0]})")
+        text = f"{x[0]} {BINARY[name]} {x[1]}"
+        plain = name in COMPARISONS or first in ("f64", "f32", "b")
+        return self.assign(text if plain else f"{CAST[type]}({text})")
+
+    def lookup(self, tables, index):
+        """One entry of each table."""
+        self.tables.update({f"table_{t.name}": t for t in tables})
+        return [self.assign(f"table_{t.name}[{index.handle}]") for t in tables]
+
+    def rare(self, mask, slow, values):
+        """A branch: the values change where the mask holds."""
+        names = [self.assign(v.handle) for v in values]
+        self.lines.append("    " * self.depth + f"if {mask.handle}:")
+        self.depth += 1
+        for name, v in zip(names, slow(), strict=True):
+            self.lines.append("    " * self.depth + f"{name} = {v.handle}")
+        self.depth -= 1
+        return [Value(self, n, v.type) for n, v in zip(names, values)]
+
+
+def elementary_source(name, type, arity):
+    """(source of ``def <name>_<type>(x0, ...)``, its tables)."""
+    lines = PythonLines()
+    args = [f"x{k}" for k in range(arity)]
+    result = render(name, *(Value(lines, a, type) for a in args))
+    head = f"def {name}_{type}({', '.join(args)}):"
+    return "\n".join([head, *lines.lines, f"    return {result.handle}", ""]), lines.tables
+
+
+@functools.cache
+def intrinsics():
+    """Numba intrinsics: fma with one rounding, and words read as another type."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+    kinds = {"f64": (types.float64, ir.DoubleType()), "f32": (types.float32, ir.FloatType()),
+             "i64": (types.int64, ir.IntType(64)), "i32": (types.int32, ir.IntType(32))}
+
+    def make_fma(kind):
+        @intrinsic
+        def fused(context, a, b, c):
+            return kind(kind, kind, kind), lambda ctx, builder, sig, args: builder.fma(*args)
+        return fused
+
+    def make_bitcast(source, target):
+        @intrinsic
+        def bits(context, x):
+            return (kinds[target][0](kinds[source][0]),
+                    lambda ctx, builder, sig, args: builder.bitcast(args[0], kinds[target][1]))
+        return bits
+    pairs = (("f64", "i64"), ("i64", "f64"), ("f32", "i32"), ("i32", "f32"))
+    found = {f"fma_{t}": make_fma(kinds[t][0]) for t in ("f64", "f32")}
+    found |= {f"bitcast_{a}": make_bitcast(a, b) for a, b in pairs}
+    return found | {f"bits_{a}_{b}": make_bitcast(a, b) for a, b in pairs}
+
+
+@functools.cache
+def elementary_function(name, type, arity):
+    """The body as a compiled Numba function that other njit code can call."""
+    import numba
+    source, tables = elementary_source(name, type, arity)
+    scope = {"np": np, **intrinsics(), **{k: np.array(t.numbers) for k, t in tables.items()}}
+    exec(compile(source, f"<tlgrad {name}_{type}>", "exec"), scope)
+    return numba.njit(scope[f"{name}_{type}"], error_model="numpy")

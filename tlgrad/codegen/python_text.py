@@ -1,0 +1,292 @@
+"""Kernel IR as plain Python for `numba.njit`: loops over entries, one statement an operation.
+
+    kernel -> source of ``def kernel(in0, ..., out0, ..., number0, ...)``
+
+The arrays have the rank of the kernel (an operand that repeats is a view with stride 0); numbers
+are NumPy scalars, so no constant is untyped.  The result is what a user takes away, and the second
+executor that the tests compare with the direct engine.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from tlgrad.codegen.ir import Kernel, Op, SIZES, Value
+
+#: kernel type -> the NumPy scalar type
+NAMES = {"b1": "np.bool_", "i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64",
+         "u8": "np.uint8", "u16": "np.uint16", "u32": "np.uint32", "u64": "np.uint64",
+         "f32": "np.float32", "f64": "np.float64"}
+FLOATS = ("f32", "f64")
+SIGNED = ("i8", "i16", "i32", "i64")
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
+_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_LOGIC = {"add": "|", "mul": "&", "and": "&", "or": "|", "xor": "^"}
+
+
+class PythonText:
+    """Builds the source of one kernel."""
+
+    def __init__(self, kernel: Kernel, name: str = "kernel"):
+        self.kernel, self.name = kernel, name
+        self.lines: list[str] = []
+        self.names: dict[Value, str] = {}
+        self.depth = 1
+
+    def line(self, text: str):
+        self.lines.append("    " * self.depth + text)
+
+    def fresh(self, value: Value) -> str:
+        return self.names.setdefault(value, f"v{len(self.names)}")
+
+    def source(self) -> str:
+        """The function's text."""
+        k = self.kernel
+        params = [f"in{n}" for n in range(len(k.inputs))] + [f"out{n}" for n in range(len(k.outputs))]
+        params += [f"number{n}" for n in range(len(k.literals))] + [f"n{d}" for d in range(k.rank)]
+        for n, value in enumerate(k.literals):
+            self.names[value] = f"number{n}"
+        head = f"def {self.name}({', '.join(params)}):"
+        order = list(range(k.rank))
+        if k.nest == "columns":
+            order = [1, 0]
+        self.loops(order)
+        return "\n".join([head, *self.lines, ""])
+
+    def loops(self, order):
+        """Loops over the axes; accumulators start where the axes they run over begin."""
+        k = self.kernel
+        reduced = [(n, o) for n, o in enumerate(k.outputs) if o.mode != "store"]
+        start_at = 0 if k.nest == "lanes" else 1
+        for level in range(k.rank + 1):
+            if level == start_at:
+                for n, out in reduced:
+                    self.line(f"acc{n} = {self.start(out)}")
+            if level < k.rank:
+                self.line(f"for i{order[level]} in range(n{order[level]}):")
+                self.depth += 1
+        self.body(reduced)
+        for level in range(k.rank, -1, -1):
+            if level == start_at:
+                where = {"lanes": "0", "rows": "i0", "columns": "i1"}[k.nest]
+                for n, _ in reduced:
+                    self.line(f"out{n}[{where}] = acc{n}")
+            self.depth -= level > 0
+        self.depth = 1
+
+    def body(self, reduced):
+        k = self.kernel
+        index = ", ".join(f"i{d}" for d in range(k.rank))
+        for n, entry in enumerate(k.inputs):
+            self.line(f"{self.fresh(entry.value)} = in{n}[{index}]")
+        self.run(k.ops)
+        for n, out in enumerate(k.outputs):
+            if out.mode == "store":
+                self.line(f"out{n}[{index}] = {self.names[out.value]}")
+        for n, out in reduced:
+            x, acc = self.names[out.value], f"acc{n}"
+            a, b = (x, acc) if out.mode == "max" else (acc, x)
+            self.line(f"{acc} = {expression(out.mode, [out.value.type] * 2, [a, b], out.value.type, {})}")
+
+    def start(self, out) -> str:
+        type, mode = out.value.type, out.mode
+        if out.start in self.names:
+            return self.names[out.start]
+        if out.start is not None:
+            number = [i.value for i in self.kernel.inputs].index(out.start)
+            return f"in{number}[{', '.join(['0'] * self.kernel.rank)}]"
+        if mode in ("max", "min"):
+            sign = "-" if mode == "max" else ""
+            if type in FLOATS:
+                return f"{NAMES[type]}({sign}np.inf)"
+            return f"{NAMES[type]}(np.iinfo({NAMES[type]}).{'min' if mode == 'max' else 'max'})"
+        return f"{NAMES[type]}({1 if mode == 'mul' else 0})"
+
+    def run(self, ops: list[Op]):
+        for op in ops:
+            if op.regions:
+                _REGIONS[op.name](self, op)
+                continue
+            out = op.outs[0]
+            text = expression(op.name, [a.type for a in op.args], [self.names[a] for a in op.args], out.type,
+                              op.params)
+            self.line(f"{self.fresh(out)} = {text}")
+
+    def region(self, region, names) -> list[str]:
+        """The statements of a nested body; names of its results."""
+        self.names.update(zip(region.params, names, strict=True))
+        self.run(region.ops)
+        return [self.names[r] for r in region.results]
+
+
+def expression(name, types, x, out, params) -> str:
+    """One operation as a Python expression of the operand names."""
+    t = types[0]
+    if name in _COMPARE:
+        return f"{x[0]} {_COMPARE[name]} {x[1]}"
+    if name in _BINARY:
+        if t == "b1":
+            return f"{x[0]} {_LOGIC.get(name, '^')} {x[1]}"
+        text = f"{x[0]} {_BINARY[name]} {x[1]}"
+        return text if t in FLOATS else f"{NAMES[t]}({text})"
+    return _EXPRESSIONS[name](t, x, out, params) if name in _EXPRESSIONS else f"{name}_{t}({', '.join(x)})"
+
+
+def _wrapped(t, text):
+    return text if t in FLOATS else f"{NAMES[t]}({text})"
+
+
+def _unordered(t, x):
+    return f" or {x} != {x}" if t in FLOATS else ""
+
+
+def _sign(t, x, out, params):
+    one, zero = f"{NAMES[t]}(1)", f"{NAMES[t]}(0)"
+    if t in FLOATS:
+        return f"{x[0]} if {x[0]} != {x[0]} else ({one} if {x[0]} > 0 else (-{one} if {x[0]} < 0 else {zero}))"
+    if t not in SIGNED:
+        return f"{one} if {x[0]} > {zero} else {zero}"
+    return f"{one} if {x[0]} > 0 else ({NAMES[t]}(-1) if {x[0]} < 0 else {zero})"
+
+
+def _power(t, x, out, params):
+    n, power, factors, result = abs(params["n"]), x[0], [], None
+    while n:
+        if n & 1:
+            factors.append(power)
+        n >>= 1
+        power = _wrapped(t, f"({power} * {power})") if n else power
+    for f in factors:
+        result = f if result is None else _wrapped(t, f"({result} * {f})")
+    one = f"{NAMES[t]}(1)"
+    if result is None:
+        return one
+    return result if params["n"] > 0 else f"{one} / {result}"
+
+
+def _convert(t, x, out, params):
+    if out == "b1":
+        return f"{x[0]} != {NAMES[t]}(0)"
+    if t in FLOATS and out not in FLOATS:
+        wide = out if out in ("i32", "i64") else "i32"
+        limit = 2.0 ** (8 * SIZES[wide] - 1)
+        inside = f"{x[0]} < {limit} and {x[0]} >= {-limit}" if t == "f32" or wide == "i64" \
+            else f"{x[0]} < {limit} and {x[0]} > {-limit - 1}"
+        text = f"np.int64({x[0]}) if {inside} else np.int64({-int(limit)})"
+        return f"{NAMES[out]}({text})"
+    return f"{NAMES[out]}({x[0]})"
+
+
+def _shift_left(t, x, out, params):
+    bits = SIZES[t] * 8
+    return f"{NAMES[t]}({x[0]} << {x[1]}) if {_small(t, x[1], bits)} else {NAMES[t]}(0)"
+
+
+def _shift_right(t, x, out, params):
+    bits = SIZES[t] * 8
+    far = f"{NAMES[t]}({x[0]} >> {NAMES[t]}({bits - 1}))" if t in SIGNED else f"{NAMES[t]}(0)"
+    return f"{NAMES[t]}({x[0]} >> {x[1]}) if {_small(t, x[1], bits)} else {far}"
+
+
+def _small(t, y, bits):
+    lower = f"{y} >= 0 and " if t in SIGNED else ""
+    return f"{lower}{y} < {NAMES[t]}({bits})"
+
+
+def _direction(t, x, out, params):
+    v, r = x
+    one, zero = f"{NAMES[t]}(1)", f"{NAMES[t]}(0)"
+    limit = f"(np.copysign({one}, {v}) if np.isinf({v}) else {zero})"
+    return f"{limit} if np.isinf({r}) else ({zero} if {r} == 0 else {v} / {r})"
+
+
+_EXPRESSIONS: dict[str, Callable] = {
+    "neg": lambda t, x, out, p: _wrapped(t, f"-{x[0]}"),
+    "abs": lambda t, x, out, p: x[0] if t[0] in "ub" else f"{NAMES[t]}(abs({x[0]}))",
+    "sqrt": lambda t, x, out, p: f"np.sqrt({x[0]})",
+    "floor": lambda t, x, out, p: f"np.floor({x[0]})",
+    "ceil": lambda t, x, out, p: f"np.ceil({x[0]})",
+    "trunc": lambda t, x, out, p: f"np.trunc({x[0]})",
+    "round": lambda t, x, out, p: f"np.rint({x[0]})",
+    "copysign": lambda t, x, out, p: f"np.copysign({x[0]}, {x[1]})",
+    "real": lambda t, x, out, p: x[0], "conj": lambda t, x, out, p: x[0],
+    "is_nan": lambda t, x, out, p: f"{x[0]} != {x[0]}",
+    "is_finite": lambda t, x, out, p: f"np.isfinite({x[0]})" if t in FLOATS else "True",
+    "max": lambda t, x, out, p: f"{x[0]} if {x[0]} > {x[1]}{_unordered(t, x[0])} else {x[1]}",
+    "min": lambda t, x, out, p: f"{x[1]} if {x[1]} < {x[0]}{_unordered(t, x[1])} else {x[0]}",
+    "select": lambda t, x, out, p: f"{x[1]} if {x[0]} else {x[2]}",
+    "not": lambda t, x, out, p: f"not {x[0]}" if t == "b1" else f"{NAMES[t]}(~{x[0]})",
+    "bitcast": lambda t, x, out, p: f"bits_{t}_{out}({x[0]})",
+    "sign": _sign, "integer_pow": _power, "convert": _convert, "shift_left": _shift_left,
+    "shift_right": _shift_right, "direction": _direction}
+
+
+# ---- regions ----
+
+def _carries(text: PythonText, op: Op, inits) -> list[str]:
+    names = [text.fresh(v) for v in op.outs]
+    for v, init in zip(names, inits):
+        text.line(f"{v} = {text.names[init]}")
+    return names
+
+
+def _assign(text, names, results):
+    text.line(f"{', '.join(names)} = {', '.join(results)}")
+
+
+def _fold(text: PythonText, op: Op):
+    count = text.names[op.args[0]]
+    names = _carries(text, op, op.args[1:])
+    tape = op.params.get("tape")
+    if tape is not None:
+        text.tapes = {**getattr(text, "tapes", {}), tape: (op, count)}
+        for k, v in enumerate(op.outs):
+            text.line(f"tape{tape}_{k} = np.empty({count}, {NAMES[v.type]})")
+    turn = f"t{len(text.names)}"
+    steps = f"range({count} - 1, -1, -1)" if op.params["reverse"] else f"range({count})"
+    text.line(f"for {turn} in {steps}:")
+    text.depth += 1
+    if tape is not None:
+        for k, name in enumerate(names):
+            text.line(f"tape{tape}_{k}[{turn}] = {name}")
+    _assign(text, names, text.region(op.regions[0], [turn, *names]))
+    text.depth -= 1
+
+
+def _unfold(text: PythonText, op: Op):
+    tape = op.params["tape"]
+    forward, count = text.tapes[tape]
+    names = _carries(text, op, op.args[1:])
+    turn = f"t{len(text.names)}"
+    text.line(f"for {turn} in range({count} - 1, -1, -1):")
+    text.depth += 1
+    states = [f"tape{tape}_{k}[{turn}]" for k in range(len(forward.outs))]
+    _assign(text, names, text.region(op.regions[0], [turn, *states, *names]))
+    text.depth -= 1
+
+
+def _loop(text: PythonText, op: Op):
+    names = _carries(text, op, op.args)
+    text.line("while True:")
+    text.depth += 1
+    go_on, = text.region(op.regions[0], names)
+    text.line(f"if not {go_on}:")
+    text.line("    break")
+    _assign(text, names, text.region(op.regions[1], names))
+    text.depth -= 1
+
+
+def _cond(text: PythonText, op: Op):
+    names = [text.fresh(v) for v in op.outs]
+    for head, region in zip((f"if {text.names[op.args[0]]}:", "else:"), op.regions):
+        text.line(head)
+        text.depth += 1
+        _assign(text, names, text.region(region, []))
+        text.depth -= 1
+
+
+_REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _unfold, "loop": _loop, "cond": _cond}
+
+
+def python_text(kernel: Kernel, name: str = "kernel") -> str:
+    """The source of a kernel as a Python function."""
+    return PythonText(kernel, name).source()
