@@ -289,7 +289,41 @@ def _until_large_loop(x):
     return np.float64(s)
 
 
+@tl.custom_jvp
+def _rounded(x):
+    return x * x
+
+
+@_rounded.defjvp
+def _rounded_rule(primals, tangents):
+    (x,), (x_dot,) = primals, tangents
+    return _rounded(x), 2 * x * x_dot
+
+
+@tl.custom_vjp
+def _scaled(x):
+    return x * x * 3
+
+
+_scaled.defvjp(lambda x: (_scaled(x), x), lambda x, ct: (6 * x * ct,))
+
+
+def _sine_squared(x):
+    y = tl.sin(x)
+    return y * y
+
+
+def _sine_squared_loop(x):
+    y = np.float64(sin(x))
+    return y * y
+
+
 PROGRAMS = [
+    Words("checked", (((V, np.float64(1e-9), np.int64(3)), dict(tolerance=1e9, what="f"), lambda z, r, n: z),)),
+    Calls("checkpoint", ((tl.run(tl.checkpoint(_sine_squared)), (np.float64(0.7),), _sine_squared_loop),)),
+    Calls("custom", ((tl.run(_rounded), (V,), lambda x: x * x), (tl.run(_scaled), (V,), lambda x: x * x * 3))),
+    Calls("pullback", ((tl.run(lambda x, v: tl.jvp(_scaled, (x,), (v,))[1]), (V, V[::-1].copy()),
+                        lambda x, v: 6 * x * v),), 1),
     Words("constant", (((), dict(value=Constant(tensor(V))), lambda: V),), 0),
     Calls("call", ((lambda x, y: call.bind(x, y, jaxpr=_square_and_sine, name="f", order="ordered", device="cpu"),
                     (V[:3], V[2:]), lambda x, y: [x * y, np.array([float(sin(v)) for v in x])]),)),

@@ -176,8 +176,8 @@ def _branch_not_taken():
 
 
 KINDS = [_cell, _deep_cell, _list, _nested_list, _dict, _array, _large_array, _attribute, _class_attribute,
-         _property, _callable_object, _default, _keyword_default, _code, _global, _global_of_a_helper, _module_attribute,
-         _tensor_in_a_list, _helper_replaced, _branch_not_taken]
+         _property, _callable_object, _default, _keyword_default, _code, _global, _global_of_a_helper,
+         _module_attribute, _tensor_in_a_list, _helper_replaced, _branch_not_taken]
 
 
 @pytest.fixture(autouse=True)

@@ -229,7 +229,7 @@ def test_operands_are_listed():
     (lambda: tl.reduce(M, "a b -> b", "sum", order="fast"), tl.errors.ArgumentError,
      "ordered, fused, tree, free"),
     (lambda: tl.einsum(M, V), tl.errors.ArgumentError, "the first or the last argument is the pattern"),
-    (lambda: tl.einsum("a ->", None), tl.errors.OutputError, "got NoneType")])
+    (lambda: tl.einsum("a ->", None), tl.errors.ArgumentError, "got NoneType")])
 def test_refusals_that_are_not_about_the_pattern(call, kind, words):
     with pytest.raises(kind) as error:
         call()

@@ -14,6 +14,7 @@ from tlgrad.core.source import describe_callable
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, OutputError
+from tlgrad.transforms.stage import endless
 
 
 #: signatures by callable; weak, because a callable can hold large arrays or traced values
@@ -131,7 +132,10 @@ class FlatFunction:
         self._n_out, self._aux_leaves, self._aux_tree = 0, (), None
 
     def __call__(self, *leaves):
-        out = self.f(*tree.unflatten(self.in_tree, leaves))
+        try:
+            out = self.f(*tree.unflatten(self.in_tree, leaves))
+        except RecursionError as error:
+            raise endless(error, self.what) from None
         if not self.has_aux:
             flat, self.out_tree = flatten_output(out, self.what)
             return flat
@@ -164,7 +168,8 @@ def flatten_output(out, what: str) -> tuple[list[Value], tree.TreeDef]:
             values.append(leaf)
             continue
         where = tree.paths(treedef)[k]
-        values.append(as_value(leaf, f"the result of {what}" + (f" at {where}" if where else "")))
+        values.append(as_value(leaf, f"the result of {what}" + (f" at {where}" if where else ""),
+                               OutputError))
     return values, treedef
 
 

@@ -37,7 +37,7 @@ def result_leaves(out: Any, f: Callable) -> tuple[list[Value], tree.TreeDef]:
     """Leaves of what `f` returned; OutputError names `f` when one is not a number or tensor."""
     leaves, treedef = tree.flatten(out)
     try:
-        return [as_value(y, "a result") for y in leaves], treedef
+        return [as_value(y, "a result", OutputError) for y in leaves], treedef
     except OutputError as error:
         raise OutputError(f"{describe_callable(f)} returned something that is not a tensor: {error}") from None
 

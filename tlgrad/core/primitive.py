@@ -72,7 +72,10 @@ class Primitive:
         return _current.get().process(self, args, params)
 
     def evaluate(self, args, params):
-        """Apply to tensors at once.  Raises LeakedTracerError when an operand is a dead tracer."""
+        """Apply to tensors at once, after the abstract rule has checked them.
+
+        Raises LeakedTracerError when an operand is a dead tracer.
+        """
         try:
             arrays = [a.data for a in args]
         except AttributeError:
@@ -87,7 +90,9 @@ class Primitive:
         return Tensor.of(out, avals)
 
     def avals_out(self, avals, params):
-        """The abstract rule, remembered per (avals, params)."""
+        """The abstract rule, remembered per (avals, params), except where params hold programs."""
+        if self.multiple:
+            return self.abstract(*avals, **params)
         key = (*avals, *params.items())
         try:
             found = self._avals.get(key)

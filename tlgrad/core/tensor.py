@@ -11,7 +11,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.dtypes import DType
 from tlgrad.core.trace import Tracer, Value
-from tlgrad.errors import ConcretizationError, DTypeError, MutationError, OutputError
+from tlgrad.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
 from tlgrad.softfloat import array as softfloat, complexes
 from tlgrad.softfloat.storage import of_integers
 from tlgrad.softfloat.value import Float
@@ -193,8 +193,10 @@ def frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def as_value(x, what: str = "an operand") -> Value:
+def as_value(x, what: str = "an operand", error: type = ArgumentError) -> Value:
     """A Value from a Value, NumPy array or scalar, Python number, or nested list of numbers.
+
+    Anything else raises `error`.
 
     Arrays are copied (a tensor cannot change); Python numbers become weak 0-d tensors.
     """
@@ -207,7 +209,7 @@ def as_value(x, what: str = "an operand") -> Value:
         return tensor(x)
     if isinstance(x, (bool, int, float, complex)):
         return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
-    raise OutputError(
+    raise error(
         f"{what} must be a tensor, NumPy array or number, got {type(x).__name__}: {x!r:.60}. "
         + ("A function that returns None has probably lost its return statement." if x is None else ""))
 

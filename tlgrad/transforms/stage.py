@@ -13,7 +13,7 @@ from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import describe_callable, user_source
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Trace, Tracer, Value, current_trace, leaked, new_trace
-from tlgrad.errors import LeakedTracerError, RecursionBudgetError
+from tlgrad.errors import LeakedTracerError, OutputError, RecursionBudgetError
 from tlgrad.ops.define import documented
 
 
@@ -80,16 +80,20 @@ def stage(f: Callable, avals: Sequence[Aval], names: Sequence[str] = (), what: s
         try:
             outs = f(*inputs)
         except RecursionError as error:
-            if isinstance(error, RecursionBudgetError):
-                raise
-            raise RecursionBudgetError(
-                f"tracing {what or describe_callable(f)} recursed without end. A recursion whose end depends on a traced "
-                "value cannot be unrolled: use tl.iterate(step, n, start), or recursion with a base "
-                "case inside tl.map.") from None
-        out_atoms = [trace.atom(as_value(x), "a result") for x in outs]
+            raise endless(error, what or describe_callable(f)) from None
+        out_atoms = [trace.atom(as_value(x, "a result", OutputError), "a result") for x in outs]
     const_vars = [var for var, _ in trace.captured.values()]
     jaxpr = Jaxpr([*const_vars, *[t.var for t in inputs]], trace.eqns, out_atoms)
     return check_jaxpr(jaxpr, "tracing"), [x for _, x in trace.captured.values()]
+
+
+def endless(error: RecursionError, what: str) -> RecursionBudgetError:
+    """The explanation of a recursion without end, made once."""
+    if isinstance(error, RecursionBudgetError):
+        return error
+    return RecursionBudgetError(
+        f"tracing {what} recursed without end. A recursion whose end depends on a traced value cannot "
+        "be unrolled: use tl.iterate(step, n, start), or recursion with a base case inside tl.map.")
 
 
 class Constant:
