@@ -160,7 +160,7 @@ def test_nan_in_reductions_and_comparisons():
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4)], ids=str)
 def test_empty_arrays(shape):
     x = tl.zeros(shape)
-    for f in (lambda x: tl.sum(tl.sin(x) * x), lambda x: tl.sum(tl.exp(x), axis=-1), lambda x: tl.prod(x),
+    for f in (lambda x: tl.sum(tl.sin(x) * x), lambda x: tl.sum(tl.exp(x), axis=-1), tl.prod,
               lambda x: tl.cumsum(x, axis=0), lambda x: x @ tl.ones((shape[-1], 2)), lambda x: x.T * 2,
               lambda x: tl.reshape(x, (0, 1)), lambda x: tl.concatenate([x, x]),
               lambda x: tl.flip(x), lambda x: x[..., ::-1], lambda x: tl.sort(x), lambda x: x.at[...].add(1.0)):
