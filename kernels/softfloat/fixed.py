@@ -36,15 +36,7 @@ def halves(x):
 
 def table(name, type, numbers, index):
     """``numbers[index]``: a constant array of integers in the module."""
-    emitter = index.emitter
-    symbol = f"@{name}"
-    if symbol not in emitter.declarations:
-        cells = ", ".join(f"{type} {emitter.const(n, type)}" for n in numbers)
-        emitter.declarations[symbol] = (
-            f"{symbol} = internal constant [{len(numbers)} x {type}] [{cells}], align 64")
-    cell = emitter.emit(f"getelementptr [{len(numbers)} x {type}], ptr {symbol}, i64 0, i64 "
-                        f"{index.handle}")
-    return Value(emitter, emitter.emit(f"load {type}, ptr {cell}, align 16"), type)
+    return Value(index.emitter, index.emitter.integer_table(name, type, numbers, index), type)
 
 
 def parts(x):

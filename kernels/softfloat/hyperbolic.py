@@ -123,7 +123,7 @@ def _cosh_small(x):
     _, _, z = _square(x)
     total = high(z, _rising(z, [FACTORIAL[k] for k in range(2, 20, 2)]))      # at 2**-136
     total = (resize(total, "i192") << 55) + (1 << 191)
-    return settle_normal(x & 0, total, x.emitter.value(str(F.bias), "i64"), 191 - 126)
+    return settle_normal(x & 0, total, x.constant(F.bias, "i64"), 191 - 126)
 
 
 def sinh(x):

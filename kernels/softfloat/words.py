@@ -39,6 +39,15 @@ class Words(LLVM):
             return self.emit(f"{name} {self.typed(values[0])} to {self.type(type)}")
         return super().op(name, type, *values)
 
+    def integer_table(self, name, type, numbers, index):
+        """``numbers[index]`` from a constant array of integers in the module; scalar only."""
+        symbol, array = f"@{name}", f"[{len(numbers)} x {type}]"
+        if symbol not in self.declarations:
+            cells = ", ".join(f"{type} {self.const(n, type)}" for n in numbers)
+            self.declarations[symbol] = f"{symbol} = internal constant {array} [{cells}], align 64"
+        cell = self.emit(f"getelementptr {array}, ptr {symbol}, i64 0, i64 {index.handle}")
+        return self.emit(f"load {type}, ptr {cell}, align {min(16, width(type) // 8)}")
+
     def _symbol(self, name, type):
         return f"@llvm.{name}.{type}" if self.lanes == 1 else f"@llvm.{name}.v{self.lanes}{type}"
 

@@ -1,12 +1,37 @@
-"""The pure-Python reference against TestFloat, MPFR and boundary vectors: words and flags."""
+"""The pure-Python reference and the compiled kernels against TestFloat, MPFR and boundary vectors."""
 import pytest
 import softfloat_vectors as vectors
 
+from tlgrad.softfloat import array, fast
+from tlgrad.softfloat.format import binary128
+from tlgrad.softfloat.storage import of_integers, to_integers
+
 PACKS = vectors.index()
+KERNELS = {"mulAdd": "fma", "roundToInt": "round"}
 
 
 @pytest.mark.parametrize("name", sorted(PACKS))
 def test_pack(name):
+    """Words and flags of the reference."""
     checked, bad = vectors.mismatches(name, PACKS[name], step=4 if "mulAdd" in name else 1)
     assert checked >= 12
     assert not bad, [(list(map(hex, row)), hex(got), flags) for row, got, flags in bad[:3]]
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(PACKS) if "f128" in n.split("_")[1]
+                                  and "_to_" not in n and n.split("_")[2] != "rem"])
+def test_pack_on_arrays(name, monkeypatch):
+    """Words of the operations on arrays, compiled where there is a kernel."""
+    monkeypatch.setattr(fast, "WARM", 0)
+    rows = list(vectors.rows(name, PACKS[name]))
+    columns = [c for c, _ in PACKS[name]["columns"]]
+    operation = name.split("_", 2)[2]
+    operands = [of_integers([row[k] for row in rows], binary128, (len(rows),))
+                for k, c in enumerate(columns) if c in "abc"]
+    got = array.evaluate(KERNELS.get(operation, operation), binary128, *operands)
+    expected = [row[len(operands)] for row in rows]
+    if got.dtype == bool:
+        assert got.tolist() == list(map(bool, expected))
+        return
+    nan = binary128.is_nan
+    assert all(g == e or (nan(g) and nan(e)) for g, e in zip(to_integers(got), expected))
