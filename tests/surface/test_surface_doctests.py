@@ -9,7 +9,8 @@ import tlgrad.protocols                                                     # no
 
 MODULES = [f"tlgrad.numpy.{name}" for name in (
     "creation", "differences", "elementwise", "exponentials", "norms", "ordering", "products",
-    "reductions", "repeating", "selection", "shaping", "dtypes", "sets")]
+    "reductions", "repeating", "selection", "shaping", "dtypes", "sets",
+    "statistics", "polynomials")]
 MODULES += ["tlgrad.linalg", "tlgrad.fft", "tlgrad.special", "tlgrad.random.bits", "tlgrad.random.distributions",
             "tlgrad.conv"]
 

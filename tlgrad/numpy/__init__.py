@@ -5,8 +5,6 @@ broadcasts; differentiates, batches and runs in every transform.
 """
 from math import e, inf, nan, pi
 
-from tlgrad.numpy.blocks import (dot_general, dynamic_slice, dynamic_update_slice, gather, iota, reverse,
-    scatter, scatter_add)
 from tlgrad.numpy.arrays import check_device
 from tlgrad.numpy.info import namespace_info as __array_namespace_info__
 from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float32, float64, int8,
@@ -36,6 +34,9 @@ from tlgrad.numpy.exponentials import (celu, elu, gelu, hard_tanh, leaky_relu, l
 from tlgrad.numpy.norms import (norm, vector_norm)
 from tlgrad.numpy.ordering import (argpartition, argsort, digitize, lexsort, partition,
     searchsorted, sort, sort_complex, top_k)
+from tlgrad.numpy.polynomials import (bartlett, blackman, cumulative_trapezoid, gradient, hamming,
+    hanning, i0, interp, kaiser, polyadd, polyder, polyint, polymul, polysub, polyval, trapezoid,
+    unwrap, vander)
 from tlgrad.numpy.products import (cross, dot, inner, kron, matmul, matvec, outer, tensordot, vdot,
     vecdot, vecmat)
 from tlgrad.numpy.reductions import (all, amax, amin, any, argmax, argmin, average, count_nonzero,
@@ -53,6 +54,9 @@ from tlgrad.numpy.shaping import (append, array_split, atleast_1d, atleast_2d, a
     expand_dims, flip, fliplr, flipud, hstack, matrix_transpose, moveaxis, permute_dims, ravel,
     reshape, roll, rollaxis, rot90, row_stack, split, squeeze, stack, swapaxes, transpose, unstack,
     vstack)
+from tlgrad.numpy.statistics import (bincount, corrcoef, cov, histogram, histogram_bin_edges,
+    median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
+    nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
 from tlgrad.numpy.words import (bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing)
 
 newaxis = None

@@ -118,7 +118,7 @@ def searchsorted(x1, x2, side: str = "left", sorter=None) -> Value:
 def digitize(x, bins, right: bool = False) -> Value:
     """The bin of each entry of x: i with bins[i-1] <= x < bins[i] (right: bins[i-1] < x <= bins[i]).
 
-    `bins` is sorted, ascending or descending.
+    `bins` is sorted; descending ones count from their end.
     """
     bins = as_array(bins, "digitize")
     if bins.ndim != 1:
@@ -126,5 +126,5 @@ def digitize(x, bins, right: bool = False) -> Value:
     up = searchsorted(bins, x, "left" if right else "right")
     if bins.shape[0] < 2:
         return up
-    down = ar.sub(bins.shape[0], searchsorted(reverse.bind(bins, axes=(0,)), x, "right" if right else "left"))
+    down = ar.sub(bins.shape[0], searchsorted(reverse.bind(bins, axes=(0,)), x, "left" if right else "right"))
     return lo.where(lo.le(bins[0], bins[-1]), up, down)
