@@ -75,7 +75,7 @@ def library():
         subprocess.run(["g++", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
                         str(source), "-o", str(target), "-lmvec", "-lm"], check=True)
     loaded = ctypes.CDLL(str(target))
-    loaded.distance.restype = ctypes.c_double
+    loaded.distance.restype = loaded.nanoseconds.restype = ctypes.c_double
     return loaded
 
 

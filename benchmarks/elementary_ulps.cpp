@@ -42,6 +42,7 @@ static void gelu_tanh(mp *r, const mp *x) {
 static void logaddexp(mp *r, const mp *x, const mp *y) {
   double u = mpfr_get_d(x, NEAREST), v = mpfr_get_d(y, NEAREST);
   if (u < v) { const mp *t = x; x = y; y = t; }
+  if (u != u || v != v) { mpfr_add(r, x, y, NEAREST); return; }
   if (std::fabs(u) > 1e6 || std::fabs(v) > 1e6) { mpfr_add_ui(r, x, 0, NEAREST); return; }
   mp a; mpfr_init2(&a, 2200); mpfr_sub(&a, y, x, NEAREST); mpfr_exp(r, &a, NEAREST); mpfr_log1p(r, r, NEAREST);
   mpfr_add(r, r, x, NEAREST); mpfr_clear(&a); }
@@ -55,6 +56,27 @@ static const struct { const char *name; one f; two g; } FUNCTIONS[] = {
   {"rsqrt", square_root, 0}, {"logistic", logistic, 0}, {"softplus", softplus, 0}, {"lgamma", loggamma, 0},
   {"gelu_erf", gelu_erf, 0}, {"gelu_tanh", gelu_tanh, 0}, {"logaddexp", 0, logaddexp},
 };
+
+static double in_ulps(const mp *r, double h, double got, mp *d) {          // (got - exact) / ulp(exact)
+  double size = std::fabs(h); int e;
+  std::frexp(size < 0x1p-1022 ? 0x1p-1022 : size, &e);
+  mpfr_sub_d(d, r, got, NEAREST); mpfr_mul_2si(d, d, 53 - e, NEAREST);
+  return -mpfr_get_d(d, NEAREST);
+}
+
+// errors[i]: the signed error of o[i] at x[i] in ulps, for a one-argument function and finite results.
+extern "C" int errors(const char *name, const double *x, const double *o, int64_t n, double *found) {
+  one f = 0;
+  for (auto &e : FUNCTIONS) if (!strcmp(e.name, name)) f = e.f;
+  if (!f) return -1;
+  mp a, r, d; mpfr_init2(&a, 53); mpfr_init2(&r, PRECISION); mpfr_init2(&d, 64);
+  for (int64_t i = 0; i < n; i++) {
+    mpfr_set_d(&a, x[i], NEAREST); f(&r, &a);
+    found[i] = in_ulps(&r, mpfr_get_d(&r, NEAREST), o[i], &d);
+  }
+  mpfr_clear(&a); mpfr_clear(&r); mpfr_clear(&d);
+  return 0;
+}
 
 // out: [worst of normal results, argument 1, argument 2, worst of subnormal results, misrounded, special values wrong]
 extern "C" int ulps(const char *name, const double *x, const double *y, const double *o, int64_t n, double *out) {
@@ -74,12 +96,9 @@ extern "C" int ulps(const char *name, const double *x, const double *y, const do
       if (!strcmp(name, "rsqrt") && x[i] == 0) same = std::isinf(o[i]) && std::signbit(o[i]) == std::signbit(x[i]);
       if (!same && !ours && !(h == 0 && std::fabs(o[i]) <= 0x1p-1074)) { if (!out[5]++) out[1] = x[i], out[2] = g ? y[i] : 0; }
       continue; }
-    double size = std::fabs(h); int e;
-    bool subnormal = size < 0x1p-1022;
-    std::frexp(subnormal ? 0x1p-1022 : size, &e);
+    bool subnormal = std::fabs(h) < 0x1p-1022;
     double got = std::isinf(o[i]) ? std::copysign(0x1.fffffffffffffp1023, o[i]) : o[i];
-    mpfr_sub_d(&d, &r, got, NEAREST); mpfr_mul_2si(&d, &d, 53 - e, NEAREST);
-    double error = std::fabs(mpfr_get_d(&d, NEAREST)) + std::isinf(o[i]);
+    double error = std::fabs(in_ulps(&r, h, got, &d)) + std::isinf(o[i]);
     if (o[i] != o[i]) error = INFINITY;
     out[4] += o[i] != h;
     if (subnormal) { if (error > out[3]) out[3] = error; }

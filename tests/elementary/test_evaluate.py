@@ -1,5 +1,7 @@
 """`evaluate`: shapes, strides, refusals, and its two ways of working, which must give the same
 words."""
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -87,3 +89,15 @@ def test_refusals(arrays, error, text):
 def test_unequal_shapes_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\)"):
         evaluate("pow", np.ones(2), np.ones(3))
+
+
+def test_threads_may_compile_at_once():
+    program = """
+import concurrent.futures, numpy as np
+from tlgrad.kernels.elementary import evaluate, meaning
+x, names = np.linspace(0.1, 0.9, 2000), ["exp", "log", "sin", "atan", "erf", "cbrt"] * 3
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    for name, y in zip(names, pool.map(lambda name: evaluate(name, x), names)):
+        assert (y == meaning(name, x)).all(), name
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
