@@ -105,7 +105,10 @@ def timing_text():
             ratios = [f"{c[key][0] / c['large'][0]:.2f}" if key in c else "" for key in ("numpy", "jax")]
             rows.append((name, dtype, f"{c['small'][0]:.2f} [{c['small'][2]:.2f}, {c['small'][3]:.2f}]",
                          f"{c['large'][0]:.2f}", *ratios))
-    return TIMING_HEAD + _table(("function", "dtype", "L1", "2^18", "NumPy / ours", "JAX / ours"), rows)
+    slow = json.loads(elementary_timing.PATHS_TABLE.read_text())
+    return (TIMING_HEAD + _table(("function", "dtype", "L1", "2^18", "NumPy / ours", "JAX / ours"), rows)
+            + "\nTime of arguments off the fast path, over that of ordinary ones:\n\n"
+            + _table(("arguments", "ratio"), slow.items()))
 
 
 def text():

@@ -20,12 +20,22 @@ from tlgrad.kernels.elementary.evaluation import compiled
 from . import elementary_exhaustive, elementary_ulps
 
 TABLE = pathlib.Path(__file__).parent / "elementary_timing.json"
+PATHS_TABLE = TABLE.with_name("elementary_paths.json")
 SMALL, LARGE, ROUNDS = 4096, 1 << 18, 15
 DTYPES = ("float32", "float64")
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
          "atanh": "arctanh"}
 SCIPY = {"erf": "erf", "erfc": "erfc", "logistic": "expit", "lgamma": "gammaln", "digamma": "digamma",
          "exp10": "exp10"}
+TINY = 2.0 ** -1022
+PATHS = [("exp", "float64", "subnormal results", -745, -708.5), ("exp", "float64", "overflow", 710, 800),
+         ("log", "float64", "subnormal arguments", 0, TINY), ("log1p", "float64", "subnormal", -TINY, TINY),
+         ("tanh", "float64", "subnormal", -TINY, TINY), ("erf", "float64", "subnormal", -TINY, TINY),
+         ("sin", "float64", "subnormal", -TINY, TINY), ("sin", "float64", "huge", 1e200, 1e300),
+         ("expm1", "float64", "subnormal", -TINY, TINY), ("atan", "float64", "subnormal", -TINY, TINY),
+         ("exp", "float32", "subnormal results", -103, -88), ("log", "float32", "subnormal", 0, 1e-38),
+         ("tanh", "float32", "subnormal", -1e-38, 1e-38), ("erf", "float32", "subnormal", -1e-38, 1e-38),
+         ("sin", "float32", "huge", 1e20, 1e30)]
 NAMES = [name for name, function in FUNCTIONS.items() if function.arity == 1]
 
 
@@ -69,11 +79,11 @@ def jax_function(name):
 
 # ---------------------------------------------------------------- cost
 
-def _ours(name, dtype, n, calls):
-    """A callable that gives the ns per element of the compiled kernel."""
+def _ours(name, dtype, n, calls, x=None):
+    """A callable that gives the ns per element of the compiled kernel, at ordinary arguments or `x`."""
     loaded = elementary_exhaustive.library()
     kernel = ctypes.cast(compiled(name, dtype), ctypes.c_void_p)
-    x = ordinary(name, n, dtype)
+    x = ordinary(name, n, dtype) if x is None else x
     out = np.empty_like(x)
     arguments = (kernel, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data),
                  ctypes.c_int64(n), ctypes.c_int64(calls))
@@ -114,6 +124,17 @@ def cost(name, dtype):
             for key, q in quartiles.items()}
 
 
+def paths():
+    """{"function dtype: arguments": times of the ordinary} of the slower paths."""
+    found = {}
+    for name, dtype, label, low, high in PATHS:
+        x = np.random.default_rng(1).uniform(low, high, SMALL).astype(dtype)
+        usual, special = _ours(name, dtype, SMALL, 16), _ours(name, dtype, SMALL, 16, x)
+        pairs = [(usual(), special()) for _ in range(ROUNDS)]
+        found[f"{name} {dtype}: {label}"] = round(min(b for _, b in pairs) / min(a for a, _ in pairs), 2)
+    return found
+
+
 # ---------------------------------------------------------------- accuracy of the others
 
 def _share(function, name):
@@ -144,3 +165,4 @@ def main(names):
         table[name] = {dtype: cost(name, dtype) for dtype in DTYPES} | {"accuracy": accuracy(name)}
         print(name, json.dumps(table[name]), flush=True)
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+    PATHS_TABLE.write_text(json.dumps(paths(), indent=1) + "\n")
