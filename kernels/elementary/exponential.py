@@ -15,6 +15,7 @@ from .words import divide, fast_two_sum, nearest, two_product, two_sum
 
 INF = float("inf")
 ONE = 0x3ff0000000000000
+TWO_52 = 0x4330000000000000
 
 
 # ---------------------------------------------------------------- reduction
@@ -38,6 +39,21 @@ def _reduce_words(v, name, parts):
 def power_of_two(k):
     """2**k for an i64 in [-1022, 1023]."""
     return ((k + 1023) << 52).as_float()
+
+
+def scaled(s, k):
+    """s * 2**k rounded once, for s in [1/2, 4) and any k of an i64 in [-1100, 1100].
+
+    A subnormal result is an integer number of 2**-1074, rounded by an addition; so no operation has
+    a subnormal operand or result, which some processors are slow at.
+    """
+    least = select(k < -1140, -1140, k)
+    below = least < -1023
+    half = k.ashr(1)
+    normal = select(below, 1.0, s) * power_of_two(half) * power_of_two(k - half)
+    steps = s * power_of_two(least + 1074) + 2.0 ** 52
+    subnormal = (steps.bits() - TWO_52).as_float()
+    return select(below, subnormal, normal)
 
 
 def expm1_parts(v, tail=None):
@@ -80,11 +96,9 @@ def exp_sixteenths(word, r, low, far):
     high, rest = (word & 15).lookup(table("exp2_16_high"), table("exp2_16_low"))
     s = high + fma(high, p, rest)
 
-    def in_two_steps():
-        k = (word << 13).ashr(17)
-        half = k.ashr(1)
-        return (s * power_of_two(half) * power_of_two(k - half),)
-    return rare(far, in_two_steps, (s.bits() + ((word & -16) << 48)).as_float())
+    def slow():
+        return (select(s.eq(s), scaled(s, (word << 13).ashr(17)), s),)
+    return rare(far, slow, (s.bits() + ((word & -16) << 48)).as_float())
 
 
 def exp_wide(x):

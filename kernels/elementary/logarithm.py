@@ -8,7 +8,7 @@ relative error about 2**-64. A second word of the argument enters as r + rl. Bou
 16(4), 1990; the exact reduction is ours.
 """
 from ..expr import copysign, fma_value as fma, horner, minimum, rare, select
-from .exponential import exp_of_words, exp_parts
+from .exponential import TWO_52, exp_of_words, exp_parts
 from .tables import numbers, table
 from .words import divide, fast_two_sum, multiply, root, two_product, two_sum
 
@@ -95,9 +95,10 @@ def _finish(p, r, tail):
 
 
 def _normalised(x):
-    """(u, shift): subnormal x times 2**54 and -54.0; the multiplication is exact."""
+    """(u, shift): for subnormal x its integer number of 2**-1074, and -1074.0; no product of it."""
     small = x < 2.0 ** -1022
-    return select(small, x * 2.0 ** 54, x), select(small, -54.0, 0.0)
+    count = (x.bits() | TWO_52).as_float() - 2.0 ** 52
+    return select(small, count, x), select(small, -1074.0, 0.0)
 
 
 def log_wide(x):
