@@ -17,7 +17,7 @@ EXP_COARSE = constants(lambda: [fix(lambda: mpf(2) ** (mpf(j) / 128), 191) for j
 EXP_FINE = constants(lambda: [fix(lambda: mpf(2) ** (mpf(j) / 16384) - 1, 135)
                                for j in range(128)])
 FACTORIAL = {n: constants(lambda: fix(lambda: 1 / mp.factorial(n), 128)) for n in range(2, 27)}
-STEPS_PER_UNIT = 16384 / 0.6931471805599453
+STEPS_PER_UNIT = 16384 / 0.6931471805599453 * (1 - 2.0 ** -48)
 
 
 def exp_parts(negative, size):
@@ -26,13 +26,11 @@ def exp_parts(negative, size):
     With c = ln2 / 2**14 and k whole, x = k c + r, 0 <= r < 2**-14.5: exp(r) - 1 from eight terms,
     2**(k / 2**14) from two tables of 128. The error of the fraction is below 2**-131.
     """
-    turns = (about(size, 176) * STEPS_PER_UNIT).to_integer()
-    k = select(negative, -turns - 1, turns)
-    counted = resize(select(negative, turns + 1, turns), "i192") * LN2_STEP
-    r = negate_if(negative, size - counted)
-    low = r < 0
-    r, k = select(low, r + LN2_STEP, r), select(low, k - 1, k)
-    more = ~(r < LN2_STEP)
+    turns = (about(size, 176) * STEPS_PER_UNIT).to_integer()       # right, or one too few
+    turns = select(negative, turns + 2, turns)
+    r = negate_if(negative, size - resize(turns, "i192") * LN2_STEP)
+    k = negate_if(negative, turns)
+    more = ~r.ult(LN2_STEP)                                        # 0 <= r <= 2 c
     r, k = select(more, r - LN2_STEP, r), select(more, k + 1, k)
     grown = _expm1_small(resize(r.lshr(34), "i128"))            # at 2**-142
     coarse = table("exp_coarse", "i192", EXP_COARSE, (k.lshr(7)) & 127)
@@ -168,7 +166,7 @@ def log(x):
 
 HALF_TURN = 512                                   # steps of pi / 512, a table for a quarter turn
 PI_STEP = constants(lambda: fix(lambda: mp.pi / HALF_TURN, 256))
-SINES = constants(lambda: [fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 191) for j in range(257)])
+SINES = constants(lambda: [fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 190) for j in range(257)])
 STEPS_PER_RADIAN = HALF_TURN / 3.141592653589793
 
 
@@ -207,12 +205,12 @@ def _circular(x, quarter):
     place_, mirrored = n & 255, -(n & 255) + 256
     a = table("sines", "i192", SINES, select(odd, mirrored, place_))
     b = table("sines", "i192", SINES, select(odd, place_, mirrored))
-    across = resize(mulshift(b, sine, 192), "i256")
-    base = resize(a - mulshift(a, vers, 144), "i256")
-    total = base + negate_if(odd ^ left, across)                  # at 2**-191
+    across = mulshift(b, sine, 192)
+    less = resize(high(resize(a.lshr(64), "i128"), vers), "i192") << 48
+    total = a - less + negate_if(odd ^ left, across)              # at 2**-190
     below = total < 0
     total = negate_if(below, total)
-    error = select(a.eq(0), turn.constant(4, "i64"), 51)          # and 2**-139 of the total
+    error = select(a.eq(0), turn.constant(4, "i64"), 51)          # and 2**-138 of the total
     flip = (turn & 2).ne(0) ^ below
     return negative, flip, total, error
 
@@ -224,7 +222,7 @@ def _circle(x, quarter):
     if quarter == 0:
         flip = flip ^ negative
     sign = select(flip, x.constant(F.sign, F.type), 0)
-    word, undecided = settle(sign, total, 191, error, 138)
+    word, undecided = settle(sign, total, 190, error, 138)
     tiny = magnitude.ult((F.bias - 57) << F.F)
     word = select(tiny, x if quarter == 0 else x.constant(ONE, F.type), word)
     word = select(magnitude.eq(F.inf), F.nan, word)
