@@ -19,9 +19,13 @@ _OPERANDS = {
     **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction"],
                     _FLOATS),
     **dict.fromkeys(["is_finite", "is_nan"], _ALL),
-    "fma": ("f32", "f64"),
+    "fma": ("f32", "f64"), "floor_divide": _WHOLE, "remainder": _WHOLE,
     **dict.fromkeys(["and", "or", "xor", "not"], ("b1", *_WHOLE)),
     **dict.fromkeys(["shift_left", "shift_right"], _WHOLE)}
+
+
+#: operations that some operands make an error
+FAULTY = ("floor_divide", "remainder")
 
 
 def type_of(dtype: DType) -> str | None:
@@ -55,7 +59,8 @@ def _convertible(source: str, target: str) -> bool:
 
 #: operations that cost more than one instruction
 _COSTS = {"div": 4, "sqrt": 5, "sign": 4, "max": 3, "min": 3, "direction": 10, "integer_pow": 3,
-          "convert": 2, "sweeps": 1000, "while": 1000, "cond": 50}
+          "convert": 2, "sweeps": 1000, "while": 1000, "cond": 50, "map": 100,
+          "floor_divide": 30, "remainder": 30}
 
 
 def cost(name: str) -> int:

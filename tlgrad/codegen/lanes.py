@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from tlgrad.codegen.intrinsics import cost, expressible, type_of
+from tlgrad.codegen.intrinsics import FAULTY, cost, expressible, type_of
 from tlgrad.codegen.ir import Op, Region, Value
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal
 from tlgrad.passes import optimise
@@ -21,32 +21,45 @@ CHEAP = 40
 
 # ---- what can be lowered ----
 
-def lane_program(jaxpr: Jaxpr, space) -> bool:
+def lane_program(jaxpr: Jaxpr, space, nested: bool = True) -> bool:
     """True when every equation works entry by entry on values of `space` or of shape ()."""
     jaxpr = optimise(jaxpr)
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
     return (all(squeezed(a.shape) in (space, ()) for a in (*jaxpr.in_avals, *jaxpr.out_avals))
-            and all(lane_equation(eqn, space, makers) for eqn in jaxpr.eqns))
+            and all(lane_equation(eqn, space, makers, nested) for eqn in jaxpr.eqns))
 
 
-def lane_equation(eqn: Eqn, space, makers) -> bool:
-    """True when the equation can be an operation on lanes of `space`."""
+def lane_equation(eqn: Eqn, space, makers, nested: bool = False) -> bool:
+    """True when the equation can be an operation on lanes of `space`.
+
+    `nested`: inside a loop or branch, where a lane cannot report a fault.
+    """
     if any(squeezed(v.aval.shape) not in (space, ()) for v in (*eqn.ins, *eqn.outs)):
         return False
     kind, name = eqn.prim.lower or ("", "")
     if kind == "elementwise":
-        return expressible(name, [type_of(a.aval.dtype) for a in eqn.ins],
-                           type_of(eqn.outs[0].aval.dtype), eqn.params)
+        return not (nested and name in FAULTY) and expressible(
+            name, [type_of(a.aval.dtype) for a in eqn.ins], type_of(eqn.outs[0].aval.dtype), eqn.params)
     if name in ("broadcast", "reshape"):
         return type_of(eqn.outs[0].aval.dtype) is not None
     if any(type_of(v.aval.dtype) is None for v in (*eqn.ins, *eqn.outs)):
         return False
     check = _CONTROL.get(name)
-    return check is not None and check(eqn, space, makers)
+    return check is not None and check(eqn, space, makers, nested)
 
 
-def _can_sweep(eqn, space, makers) -> bool:
+def _can_map(eqn, space, makers, nested) -> bool:
+    """Entries that are single numbers, no sums over the entries, no messages of its own."""
     p = eqn.params
+    return (not any(p["summed"]) and not p["errors"].n_results and squeezed(p["shape"]) == space
+            and all(a.aval.shape == (p["shape"] if m else ()) for a, m in zip(eqn.ins, p["mapped"]))
+            and lane_program(p["jaxpr"], (), nested))
+
+
+def _can_sweep(eqn, space, makers, nested) -> bool:
+    p = eqn.params
+    if nested and not _bounded(eqn.ins[0], makers):
+        return False
     if p["n_xs"] or len(p["results"]) != p["carries"][-1] or len(p["bodies"]) > 2:
         return False
     if len(p["bodies"]) == 2 and tuple(p["reverse"]) != (False, True):
@@ -54,12 +67,20 @@ def _can_sweep(eqn, space, makers) -> bool:
     return all(lane_program(body, space) for body in p["bodies"])
 
 
-def _can_loop(eqn, space, makers) -> bool:
+def _bounded(n, makers) -> bool:
+    """True when a trip count is never negative: a number, or a maximum with one."""
+    if type(n) is Literal:
+        return int(n.value.data) >= 0
+    maker = makers.get(n)
+    return maker is not None and maker.prim.name == "max" and any(_bounded(a, {}) for a in maker.ins)
+
+
+def _can_loop(eqn, space, makers, nested) -> bool:
     return not eqn.params["counted"] and lane_program(eqn.params["cond"], space) \
         and lane_program(eqn.params["body"], space)
 
 
-def _can_branch(eqn, space, makers) -> bool:
+def _can_branch(eqn, space, makers, nested) -> bool:
     """Two branches, chosen by a bool: the index cannot be out of range."""
     maker = makers.get(eqn.ins[0])
     return (len(eqn.params["branches"]) == 2 and maker is not None and maker.prim.name == "convert"
@@ -67,7 +88,7 @@ def _can_branch(eqn, space, makers) -> bool:
             and all(lane_program(b, space) for b in eqn.params["branches"]))
 
 
-_CONTROL: dict[str, Callable] = {"sweeps": _can_sweep, "while": _can_loop, "cond": _can_branch}
+_CONTROL: dict[str, Callable] = {"sweeps": _can_sweep, "while": _can_loop, "cond": _can_branch, "map": _can_map}
 
 
 # ---- lowering ----
@@ -81,6 +102,8 @@ class LaneLowering:
         self.literals: dict = {}
         self.folds: dict = {}
         self.inside_branch = 0
+        #: conditions under which a lane cannot go on: the program is then run by its primitives
+        self.faults: list[Value] = []
 
     @property
     def ops(self) -> list[Op]:
@@ -132,6 +155,9 @@ class LaneLowering:
     def equation(self, eqn: Eqn, args) -> list[Value]:
         """Lower one equation."""
         kind, name = eqn.prim.lower
+        if name in FAULTY:
+            zero, = self.emit("sub", [args[1], args[1]], [args[1].type])
+            self.faults += self.emit("eq", [args[1], zero], ["b1"])
         if kind == "elementwise":
             params = {k: v for k, v in eqn.params.items() if k == "n"}
             return list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
@@ -155,6 +181,9 @@ def free_values(region: Region) -> set[Value]:
 
 def _lower_sweeps(low: LaneLowering, p, args) -> list[Value]:
     n, consts = args[0], args[1:1 + p["n_consts"]]
+    if len(low.scopes) == 1:
+        zero, = low.emit("sub", [n, n], [n.type])
+        low.faults += low.emit("lt", [n, zero], ["b1"])
     first = args[1 + p["n_consts"]:][:p["carries"][0]]
     out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
     if len(p["bodies"]) == 2:
@@ -227,14 +256,32 @@ def body_key(jaxpr: Jaxpr) -> tuple:
     return tuple(rows), tuple(map(key, jaxpr.outs))
 
 
-# ---- loops and branches ----
+# ---- maps, loops and branches ----
+
+def _lower_map(low: LaneLowering, p, args) -> list[Value]:
+    return low.jaxpr(p["jaxpr"], args)
+
 
 def _lower_while(low: LaneLowering, p, args) -> list[Value]:
     consts, inits = args[:p["n_consts"]], args[p["n_consts"]:]
-    types = [c.type for c in inits]
-    test, free = low.region(types, lambda *c: low.jaxpr(p["cond"], [*consts, *c]))
-    body, more = low.region(types, lambda *c: low.jaxpr(p["body"], [*consts, *c]))
-    return list(low.emit("loop", inits, types, {}, [test, body], free | more))
+    first = _equal_carries(p["body"], p["n_consts"], inits)
+    kept = [k for k, f in enumerate(first) if f == k]
+    place = {k: n for n, k in enumerate(kept)}
+
+    def spread(values):
+        return [values[place[f]] for f in first]
+    types = [inits[k].type for k in kept]
+    test, free = low.region(types, lambda *c: low.jaxpr(p["cond"], [*consts, *spread(c)]))
+    body, more = low.region(types, lambda *c: [low.jaxpr(p["body"], [*consts, *spread(c)])[k] for k in kept])
+    return spread(low.emit("loop", [inits[k] for k in kept], types, {}, [test, body], free | more))
+
+
+def _equal_carries(body: Jaxpr, n_consts: int, inits) -> list[int]:
+    """For each carry, the first that starts equal and becomes the same value in every turn."""
+    outs = optimise(body).outs
+    seen: dict = {}
+    return [seen.setdefault((init, out if type(out) is not Literal else k), k)
+            for k, (init, out) in enumerate(zip(inits, outs))]
 
 
 def _lower_cond(low: LaneLowering, p, args) -> list[Value]:
@@ -260,4 +307,5 @@ def program_cost(jaxpr: Jaxpr) -> int:
                for eqn in optimise(jaxpr).eqns)
 
 
-_LOWER: dict[str, Callable] = {"sweeps": _lower_sweeps, "while": _lower_while, "cond": _lower_cond}
+_LOWER: dict[str, Callable] = {"sweeps": _lower_sweeps, "while": _lower_while, "cond": _lower_cond,
+                               "map": _lower_map}

@@ -12,6 +12,8 @@ from math import prod
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import Input, Kernel, Output, SIZES, Value, check_kernel
 from tlgrad.codegen.lanes import LaneLowering, lane_equation
+from tlgrad.core import dtypes
+from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed
 from tlgrad.passes.views import View, row_major
@@ -41,6 +43,8 @@ class Lowered:
     literals: list[Literal]
     sizes: tuple[int, ...]
     out_strides: list[tuple[int, ...]] = field(default_factory=list)
+    #: the first result says for each lane whether it failed
+    faulty: bool = False
 
 
 class Lowerable:
@@ -55,7 +59,7 @@ class Lowerable:
         if eqn.prim.name in REDUCTIONS:
             return _can_reduce(eqn, type_of(eqn.ins[0].aval.dtype))
         space = squeezed(eqn.outs[0].aval.shape)
-        if eqn.prim.lower[0] not in ("elementwise", "control"):
+        if eqn.prim.lower[0] not in ("elementwise", "control", "map"):
             return False
         return (all(squeezed(v.aval.shape) == space for v in eqn.outs)
                 and lane_equation(eqn, space, self.makers))
@@ -103,7 +107,18 @@ class GroupLowering:
         stores = [v for e in self.step.eqns if e.prim.kind != "reduction" for v in e.outs if v in self.wanted]
         outputs = [Output(self.values[v]) for v in stores]
         outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
-        return self.launch(outputs, [*stores, *[eqn.outs[0] for eqn, *_ in finals]])
+        outs = [*stores, *[eqn.outs[0] for eqn, *_ in finals]]
+        if self.low.faults:
+            outputs.insert(0, Output(self.any_fault()))
+            outs.insert(0, Var(make_aval(self.step.space, dtypes.bool_)))
+        return self.launch(outputs, outs)
+
+    def any_fault(self) -> Value:
+        """One bool a lane: some operation of it cannot be done."""
+        found = self.low.faults[0]
+        for other in self.low.faults[1:]:
+            found, = self.low.emit("or", [found, other], ["b1"])
+        return found
 
     def read(self, atom) -> Value:
         """The scalar of an operand: computed here, an argument, or an entry of an array."""
@@ -130,7 +145,7 @@ class GroupLowering:
         kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
                         self.low.ops, outputs)
         return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
-                       sizes, [row_major(sizes)] * len(stores))
+                       sizes, [row_major(sizes)] * len(stores), bool(self.low.faults))
 
 
 def _nest(space, reduced):

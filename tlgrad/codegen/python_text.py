@@ -200,6 +200,8 @@ def _direction(t, x, out, params):
 
 
 _EXPRESSIONS: dict[str, Callable] = {
+    "floor_divide": lambda t, x, out, p: f"{NAMES[t]}({x[0]} // {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)",
+    "remainder": lambda t, x, out, p: f"{NAMES[t]}({x[0]} % {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)",
     "neg": lambda t, x, out, p: _wrapped(t, f"-{x[0]}"),
     "abs": lambda t, x, out, p: x[0] if t[0] in "ub" else f"{NAMES[t]}(abs({x[0]}))",
     "sqrt": lambda t, x, out, p: f"np.sqrt({x[0]})",

@@ -10,6 +10,7 @@ The function's source is made here, so a call does no bookkeeping:
 """
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any
 
@@ -22,20 +23,13 @@ from tlgrad.backends.numba_cpu.native import call_maker, launcher
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
-from tlgrad.core.jaxpr import Jaxpr, Literal, Var
-from tlgrad.errors import ArgumentError
+from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step
 from tlgrad.passes.views import View
 
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
-
-
-def check_count(n):
-    """A loop runs a number of times that is not negative."""
-    if n.size and n.min() < 0:
-        raise ArgumentError(f"a loop cannot run {int(n.min())} times: the count must not be negative")
 
 
 class Plan:
@@ -124,10 +118,6 @@ class Plan:
     # -- kernels
 
     def _group(self, step: Step):
-        for eqn in step.eqns:
-            if eqn.prim.name == "sweeps":
-                count = self._constant(check_count, "f")
-                self.lines.append(f"{count}({self._array(self.grouping.view(eqn.ins[0]))})")
         lowered = GroupLowering(self.grouping, step, self.wanted).lower()
         compiled = compile_kernel(lowered.kernel)
         self.kernels.append((lowered, compiled))
@@ -139,6 +129,10 @@ class Plan:
             args.append(self.names[var])
         launch = self._constant(self._launch(lowered, compiled, step), "k")
         self.lines.append(f"{launch}({', '.join(args)})")
+        if lowered.faulty:                     # the primitives raise the error, or give the result
+            inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
+            meaning = self._constant(functools.partial(evaluate_arrays, self.jaxpr), "f")
+            self.lines.append(f"if {self.names[lowered.outs[0]]}.any(): return {meaning}([{inputs}])")
 
     def _contraction(self, eqn):
         """A contraction on tiles, continuing from `init` when it has one."""
@@ -190,8 +184,7 @@ class Plan:
         lowered, compiled, release = self.single
         binders = {v: k for k, v in enumerate(self.jaxpr.in_binders)}
         view = self.grouping.view(out[0])
-        checked = any(e.prim.name == "sweeps" for e in steps[0].eqns)
-        if (release or checked or lowered.outs != [view.root] or view.shape != view.root.aval.shape
+        if (release or lowered.outs != [view.root] or view.shape != view.root.aval.shape
                 or not view.whole or any(o.copied or o.root not in binders for o in lowered.inputs)):
             return None
         offsets, words, lanes, _ = launch_facts(lowered)

@@ -175,6 +175,41 @@ def _shift_right(e, t, x, out, params):
     return e.choose(t, inside, e.two("lshr", t, x[0], amount), e.const(0, t))
 
 
+@scalar("floor_divide")
+def _floor_divide(e, t, x, out, params):
+    quotient, rest, opposite = _divided(e, t, *x)
+    if opposite is None:
+        return quotient
+    adjust = e.two("and", "b1", opposite, compare(e, "ne", t, rest, e.const(0, t)))
+    lower = e.choose(t, adjust, e.two("sub", t, quotient, e.const(1, t)), quotient)
+    minus = compare(e, "eq", t, x[1], e.const(-1, t))
+    return e.choose(t, minus, e.two("sub", t, e.const(0, t), x[0]), lower)
+
+
+@scalar("remainder")
+def _remainder(e, t, x, out, params):
+    quotient, rest, opposite = _divided(e, t, *x)
+    if opposite is None:
+        return rest
+    adjust = e.two("and", "b1", opposite, compare(e, "ne", t, rest, e.const(0, t)))
+    upper = e.choose(t, adjust, e.two("add", t, rest, x[1]), rest)
+    return e.choose(t, compare(e, "eq", t, x[1], e.const(-1, t)), e.const(0, t), upper)
+
+
+def _divided(e, t, a, b):
+    """Quotient toward zero, remainder, and whether the signs differ (None for unsigned); a divisor
+    that would trap is replaced by 1."""
+    bad = compare(e, "eq", t, b, e.const(0, t))
+    signed = t in SIGNED
+    if signed:
+        bad = e.two("or", "b1", bad, compare(e, "eq", t, b, e.const(-1, t)))
+    safe = e.choose(t, bad, e.const(1, t), b)
+    quotient = e.two("sdiv" if signed else "udiv", t, a, safe)
+    rest = e.two("sub", t, a, e.two("mul", t, quotient, safe))
+    opposite = compare(e, "lt", t, e.two("xor", t, a, b), e.const(0, t)) if signed else None
+    return quotient, rest, opposite
+
+
 @scalar("integer_pow")
 def _integer_pow(e, t, x, out, params):
     n, result, power = params["n"], None, x[0]
