@@ -28,11 +28,13 @@ def _through_scipy(name):
 
 
 def special(name: str, doc: str, partials, scipy: str | None = None, names: str | None = None, run=None):
-    """Define an elementwise primitive of real numbers that SciPy evaluates.
+    """Define an elementwise primitive of real numbers that SciPy evaluates, unless tlgrad has a body
+    of its own for it.
 
     partials: as in `ops.define.elementwise`; None for an operand without a derivative.
     """
-    meaning.INTRINSICS[name] = run or _through_scipy(scipy or name)
+    if run is not None or name not in meaning.INTRINSICS:
+        meaning.INTRINSICS[name] = run or _through_scipy(scipy or name)
     return elementwise(name, doc, partials, kinds="f", names=names)
 
 
