@@ -31,7 +31,7 @@ _NUMBERS = {"array2string", "array_repr", "array_str", "save", "savez", "savetxt
 _WRITING = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}
 #: what to write instead of functions that have no counterpart of their name
 _INSTEAD = {
-    "einsum": "tl.einsum", "vectorize": "tl.vmap, or tl.map for a scalar function",
+    "vectorize": "tl.vmap, or tl.map for a scalar function",
     "apply_along_axis": "tl.vmap", "apply_over_axes": "tl.vmap", "fromfunction": "tl.vmap over tl.indices",
 }
 

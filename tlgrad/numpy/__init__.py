@@ -14,6 +14,7 @@ from tlgrad.core.dtypes import bool_ as bool
 from tlgrad.numpy.creation import (arange, array, asarray, ascontiguousarray, asfarray, copy, empty,
     empty_like, eye, from_dlpack, full, full_like, geomspace, identity, indices, linspace, logspace,
     meshgrid, ones, ones_like, tri, tril, triu, zeros, zeros_like)
+from tlgrad.numpy.contracting import einsum
 from tlgrad.numpy.differences import (diff, ediff1d, trace)
 from tlgrad.numpy.dtypes import (astype, can_cast, finfo, iinfo, iscomplexobj, isdtype, isrealobj,
     issubdtype, promote_types, result_type)

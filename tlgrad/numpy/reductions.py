@@ -281,7 +281,9 @@ def std(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correctio
     refuse_out(out, "std")
     x, axes, ddof, narrow = _spread_arguments(x, axis, dtype, ddof, correction, "std")
     d, count = _centred(x, axes, where, order), _degrees(x, axes, where, ddof)
-    if isinstance(count, Value):
+    if builtins.all(x.shape[a] == 1 for a in axes) and not ddof and where is None:
+        r = sum_axes(ar.real(d), axes)                 # of one entry: 0, with derivatives 0
+    elif isinstance(count, Value):
         r = ar.div(norm_p.bind(d, axes=axes, divisor=1.0, order=orders.check_order(order)), ar.sqrt(count))
     else:
         r = norm_p.bind(d, axes=axes, divisor=float(count), order=orders.check_order(order))

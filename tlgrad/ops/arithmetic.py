@@ -149,7 +149,8 @@ real = elementwise("real", "Real part of x.", arity=1, kinds="fc", result=dtypes
 real.jvp = define.linear_jvp(real)
 
 imag = elementwise("imag", "Imaginary part of x.", arity=1, kinds="fc", result=dtypes.real_dtype,
-                   transpose=lambda ct, x: [complex_(0, neg(ct))])
+                   transpose=lambda ct, x: [complex_(0, neg(ct)) if x.aval.dtype.kind == "c"
+                                            else define.RULES.zeros(x.aval)])
 imag.jvp = define.linear_jvp(imag)
 
 

@@ -56,7 +56,7 @@ def _is_mask(k) -> bool:
     if isinstance(k, (bool, np.bool_)):
         return True
     return isinstance(k, (Value, np.ndarray)) and dtypes.as_dtype(k.dtype) is dtypes.bool_ \
-        or isinstance(k, list) and bool(k) and np.asarray(k).dtype == bool
+        or isinstance(k, (list, tuple)) and bool(k) and np.asarray(k).dtype == bool
 
 
 def _expand_mask(x, mask, axis) -> list:
@@ -106,7 +106,7 @@ def _item(k, n: int, axis: int):
         if not -n <= k < n:
             raise _error(f"index {k} is out of bounds for axis {axis} of size {n}")
         return int(k) % n
-    if isinstance(k, (list, np.ndarray)):
+    if isinstance(k, (list, tuple, np.ndarray)):
         array = np.asarray(k)
         if array.size == 0:
             array = array.astype(np.int64)

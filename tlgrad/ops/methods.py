@@ -7,7 +7,7 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.source import user_source
-from tlgrad.core.tensor import Tensor
+from tlgrad.core.tensor import Tensor, tensor
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ConcretizationError, MutationError, RecordError
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
@@ -130,6 +130,13 @@ def _no_assignment(self, key, value):
 
 
 Tracer.__setitem__ = _no_assignment
+
+def _number_of_dtype(self, x=0):
+    """A tensor of this dtype: ``tl.float32(0.1)``."""
+    return convert(tensor(x) if not isinstance(x, Value) else x, self)
+
+
+dtypes.DType.__call__ = _number_of_dtype
 
 #: operator functions by name, for the scalar front end
 OPERATORS = {getattr(operator, n if n not in ("and", "or") else n + "_"): f for n, f in _OPERATORS.items()}
