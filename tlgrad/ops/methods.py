@@ -131,6 +131,7 @@ def _no_assignment(self, key, value):
 
 Tracer.__setitem__ = _no_assignment
 
+
 def _number_of_dtype(self, x=0):
     """A tensor of this dtype: ``tl.float32(0.1)``."""
     return convert(tensor(x) if not isinstance(x, Value) else x, self)
