@@ -207,3 +207,31 @@ def test_environment_of_tensor_operations():
     with tl.float_environment("up") as env:
         up = quad(1) / quad(3)
     assert env.raised == ("inexact",) and (up > quad(1) / quad(3)).item()
+
+
+def test_hilbert_systems_in_our_own_algorithms():
+    """solve, cholesky and qr of the 12 x 12 Hilbert matrix, whose condition number is 1.7e16."""
+    h = quad([[Fraction(1, i + j + 1) for j in range(12)] for i in range(12)])
+    x = tl.linalg.solve(h, tl.sum(h, axis=1))
+    assert tl.max(tl.abs(x - 1)).item() < 1e-17
+    low, (q, r) = tl.linalg.cholesky(h), tl.linalg.qr(h)
+    for product in (low @ low.T, q @ r):
+        assert tl.max(tl.abs(product - h)).item() < 1e-33
+
+
+def test_scalar_functions_run_on_every_entry():
+    """Branches, recursion and loops of a scalar function, in binary128."""
+    def evolve(x, n):
+        if n == 0:
+            return x
+        previous = evolve(x, n - 1)
+        return previous * previous + 1
+
+    x = quad(["0.1", "-2"])
+    leaky = tl.map(lambda v: v if v > 0 else 0.25 * v)
+    assert str(leaky(x)) == "[0.1, -0.5]"
+    assert str(tl.grad(lambda v: tl.sum(leaky(v) * v))(x)) == "[0.2, -1.0]"
+    exact = Fraction(-2)
+    for _ in range(3):
+        exact = exact * exact + 1
+    assert tl.map(lambda v: evolve(v, 3))(x)[1].item().to_fraction() == exact

@@ -126,11 +126,13 @@ class _Real:
 
 
 def mul(x, y):
+    """(a c - b d) + (a d + b c) i."""
     (a, b), (c, d) = x, y
     return a * c - b * d, a * d + b * c
 
 
 def div(x, y):
+    """Smith's quotient."""
     (a, b), (c, d) = x, y
     first = c.abs().test("ge", d.abs())
     big, low = c.where(first, d), d.where(first, c)
@@ -143,6 +145,7 @@ def div(x, y):
 
 
 def exp(z):
+    """e**a (cos b + i sin b)."""
     a, b = z
     size = a.exp()
     return size * b.cos(), (size * b.sin()).where(~b.test("eq", 0), b)
@@ -159,6 +162,7 @@ def log(z):
 
 
 def sqrt(z):
+    """The root with a real part that is not negative."""
     a, b = z
     w = ((a.abs() + a.hypot(b)) / 2).sqrt()
     other = b.abs() / (w * 2)
@@ -188,21 +192,25 @@ def _quotient(top, bottom):
 
 
 def sin(z):
+    """sin a cosh b + i cos a sinh b."""
     a, b = z
     return a.sin() * b.cosh(), a.cos() * b.sinh()
 
 
 def cos(z):
+    """cos a cosh b - i sin a sinh b."""
     a, b = z
     return a.cos() * b.cosh(), -(a.sin() * b.sinh())
 
 
 def sinh(z):
+    """sinh a cos b + i cosh a sin b."""
     a, b = z
     return a.sinh() * b.cos(), a.cosh() * b.sin()
 
 
 def cosh(z):
+    """cosh a cos b + i sinh a sin b."""
     a, b = z
     return a.cosh() * b.cos(), a.sinh() * b.sin()
 
