@@ -37,7 +37,8 @@ def test_numpy_code_runs_staged_and_batched():
 
 
 @pytest.mark.parametrize("call, names", [
-    (lambda x: np.busday_count(x, x), "no function of that name"), (lambda x: np.subtract.reduce(x), "tl.sum"), (lambda x: np.sin(x, where=x > 1), "tl.where")])
+    (lambda x: np.busday_count(x, x), "no function of that name"),
+    (lambda x: np.subtract.reduce(x), "tl.sum"), (lambda x: np.sin(x, where=x > 1), "tl.where")])
 def test_what_is_missing_names_what_to_use(call, names):
     with pytest.raises(UnsupportedError, match=names.replace(".", r"\.")):
         call(X)
