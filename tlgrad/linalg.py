@@ -15,12 +15,13 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, ShapeError
-from tlgrad.numpy import (cross, diagonal, matmul, matrix_transpose, norms, outer, reductions, shaping, tensordot,
+from tlgrad.numpy import (cross, matmul, matrix_transpose, norms, outer, reductions, shaping, tensordot,
                           vecdot, vector_norm)
 from tlgrad.numpy.arrays import as_array, axes_of, one_dtype
 from tlgrad.numpy.creation import eye
 from tlgrad.numpy.differences import trace as _numpy_trace
 from tlgrad.numpy.elementwise import as_inexact
+from tlgrad.numpy.selection import diagonal as _numpy_diagonal
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import factor, matrixfunctions, spectral
 from tlgrad.ops import logic as lo
@@ -389,6 +390,11 @@ def matrix_rank(a, tol=None, hermitian=False, *, rtol=None) -> Value:
         rtol = as_array(eps if rtol is None else rtol, "matrix_rank")
         tol = ar.mul(reductions.max(s, -1, keepdims=True, initial=0.0), shaping.expand_dims(rtol, -1))
     return reductions.count_nonzero(lo.gt(s, tol), -1)
+
+
+def diagonal(x, *, offset: int = 0) -> Value:
+    """Diagonals of the matrices in the last two axes, as vectors (..., k)."""
+    return _numpy_diagonal(x, offset, -2, -1)
 
 
 def trace(x, *, offset: int = 0, dtype=None) -> Value:
