@@ -90,7 +90,7 @@ class GroupLowering:
 
     def __init__(self, grouping: Grouping, step: Step, wanted: set[Var]):
         self.grouping, self.step, self.wanted = grouping, step, wanted
-        self.own = {v for e in step.eqns for v in e.outs}
+        self.own = {v for e in (*step.uniforms, *step.eqns) for v in e.outs}
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
         self.low = LaneLowering()
@@ -98,7 +98,7 @@ class GroupLowering:
     def lower(self) -> Lowered:
         """The kernel and its launch."""
         finals = []
-        for eqn in self.step.eqns:
+        for eqn in (*self.step.uniforms, *self.step.eqns):
             if eqn.prim.kind == "reduction":
                 finals.append((eqn, *[self.read(a) for a in eqn.ins]))
             else:

@@ -24,7 +24,8 @@ NEAR = 8
 class Step:
     """One unit of work.  `reads` and `writes` are roots; `deps` are the steps it waits for."""
 
-    __slots__ = ("kind", "space", "eqns", "places", "deps", "order", "reduced", "finals", "weight", "into")
+    __slots__ = ("kind", "space", "eqns", "places", "deps", "order", "reduced", "finals", "weight", "into",
+                 "uniforms")
 
     def __init__(self, kind: str, order: int, space=()):
         self.kind, self.order, self.space = kind, order, space
@@ -38,6 +39,8 @@ class Step:
         #: results of its reductions: known only when the pass is over
         self.finals: set[Var] = set()
         self.weight = 0
+        #: equations on single numbers that are computed again here instead of being read
+        self.uniforms: list[Eqn] = []
 
     @property
     def repeats(self) -> bool:
@@ -60,8 +63,31 @@ class Grouping:
             step = self.place(eqn, number)
             if step is not None and step.order == number:
                 steps.append(step)
-        self.steps = in_order([s for s in steps if s.into is None])
+        steps = [s for s in steps if s.into is None]
         self.maker = {v: found(s) for v, s in self.maker.items()}
+        self.steps = in_order(self.absorb(steps))
+
+    def absorb(self, steps: list[Step]) -> list[Step]:
+        """Short steps on single numbers are computed again by the groups that read them."""
+        readers: dict[Step, set] = {}
+        for step in steps:
+            for eqn in step.eqns:
+                for atom in eqn.ins:
+                    maker = self.maker.get(self.view(atom).root)
+                    if maker is not None and maker is not step:
+                        readers.setdefault(maker, set()).add(step)
+        results = {self.maker.get(self.view(a).root) for a in self.jaxpr.outs}
+        kept = []
+        for step in steps:
+            users = readers.get(step, ())
+            if (step.kind != "group" or step.space or step.finals or step.weight > SHORT or step in results
+                    or not users or any(u.kind != "group" or not u.space or u.repeats for u in users)):
+                kept.append(step)
+                continue
+            for user in users:
+                user.uniforms += step.eqns
+                user.deps = {found(d) for d in user.deps if found(d) is not step} | {found(d) for d in step.deps}
+        return kept
 
     def view(self, atom) -> View:
         """The view that an atom is; a literal is one of itself."""

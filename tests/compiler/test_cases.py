@@ -1,0 +1,170 @@
+"""Behaviours that users reported as broken elsewhere (cases C053, C055, C069, C070, C072, C074, C075)."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tlgrad as tl
+
+
+def compilations(run) -> int:
+    """Kernels made (by the compiler or from disk) while `run` runs."""
+    def count():
+        info = tl.cache_info()
+        return info.compiles + info.disk_hits
+    before = count()
+    run()
+    return count() - before
+
+
+# ---- C053: a product and a sum are two roundings unless fma is written ----
+
+def test_no_contraction():
+    a, b, x = (tl.tensor(v, tl.float32) for v in (1e20, -1e20, 1e10))
+    assert tl.run(lambda a, b, x: a * x + b * x)(a, b, x).item() == 0.0
+    a, b = tl.tensor(0.1), tl.tensor(0.3)
+    assert tl.run(lambda a, b: a * b - a * b)(a, b).item() == 0.0
+    assert tl.run(lambda a, b: tl.fma(a, b, -(a * b)))(a, b).item() == 1.6653345369377347e-18
+
+
+@pytest.mark.parametrize("f", [lambda x: x * x + 0.5, lambda x: tl.sum(x * x), lambda x: tl.where(x > 0, x * x - x, x),
+                               lambda x: tl.iterate(lambda v: v * v * 0.25 + 0.5, 10, x)],
+                         ids=["polynomial", "sum", "select", "fold"])
+def test_no_fma_instruction_without_an_fma_primitive(f):
+    for kernel in tl.kernels(f)(tl.tensor(np.ones(100, "float32"))):
+        assert "fmadd" not in kernel.assembly and "fmsub" not in kernel.assembly
+
+
+def test_an_fma_primitive_is_one_instruction_where_the_cpu_has_it():
+    kernel, = tl.kernels(lambda x: tl.fma(x, x, x))(tl.tensor(np.ones(100, "float32")))
+    assert "fmadd" in kernel.assembly or "fma" in kernel.assembly
+
+
+# ---- C055: the order of a sum is part of the result ----
+
+def test_sums_go_left_to_right():
+    total = tl.run(lambda x: tl.sum(x))
+    assert total(tl.tensor([1.0, 1e100, 1.0, -1e100])).item() == 0.0
+    assert total(tl.tensor([-1e100, 1.0, 1e100, 1.0])).item() == 1.0
+
+
+# ---- C069: captured arrays are hidden arguments ----
+
+def test_a_captured_array_is_no_text_and_costs_no_compilation():
+    x = tl.tensor(np.ones(50_000))
+
+    def use(array):
+        return tl.run(lambda x: tl.sum(array * x))(x).item()
+    first, second = (tl.tensor(np.full(50_000, v)) for v in (2.0, 3.0))
+    assert use(first) == 100_000.0
+    found = []
+    assert compilations(lambda: found.append(use(second))) == 0
+    assert found == [150_000.0]
+    shown = tl.kernels(lambda x: tl.sum(first * x))(x)
+    assert len(repr(shown)) < 10_000
+
+
+# ---- C070: what does not recompile ----
+
+def called_with_scalars(f):
+    return [f(tl.tensor(np.arange(5.0)), float(k)).tolist() for k in range(100)]
+
+
+def test_a_hundred_scalars_lengths_lambdas_methods_and_constants_are_one_kernel_each():
+    f = tl.run(lambda x, s: x * s + 7.25 * s - x / 3.0)
+    assert compilations(lambda: called_with_scalars(f)) <= 1
+    g = tl.run(lambda x: x * x / 5.0 - x - 0.125)
+    assert compilations(lambda: [g(tl.tensor(np.ones(n))) for n in range(1, 101)]) <= 2     # one entry: a number
+    assert compilations(lambda: [tl.run(lambda x: x / 7.0 + x * x * x)(tl.tensor([1.0])) for _ in range(100)]) <= 1
+
+    class Model:
+        scale = 3.0
+
+        @tl.run
+        def method(self, x):
+            return x * self.scale - x * x / 9.0
+    model = Model()
+    assert compilations(lambda: [model.method(tl.tensor([1.0, 2.0])) for _ in range(100)]) <= 1
+
+    def captured():
+        for k in range(100):
+            scale = 0.5 + k
+            got = tl.run(lambda x: x / scale - x - x - x)(tl.tensor([1.0])).item()
+            assert got == ((1.0 / scale - 1.0) - 1.0) - 1.0
+    assert compilations(captured) <= 1
+
+
+# ---- C072: an edit is seen, also by the next process ----
+
+def test_an_edited_module_is_not_answered_from_the_disk_cache(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import tlgrad as tl, steps\n"
+        "print(tl.run(lambda x: x + steps.step())(tl.tensor([0.0, 1.0])).tolist())\n")
+    env = {**os.environ, "TLGRAD_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for step, expected in ((1, "[1.0, 2.0]"), (2, "[2.0, 3.0]")):
+        (tmp_path / "steps.py").write_text(f"def step(): return {step}.0\n")
+        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True,
+                              check=True)
+        assert done.stdout.strip() == expected
+
+
+# ---- C074: threads and fork ----
+
+def test_calls_from_many_threads_are_right():
+    f = tl.run(lambda x, s: tl.sum(x * s) + tl.sum(tl.exp(x * 0.0)))
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            n, s = int(rng.integers(1, 60)), float(rng.integers(1, 9))
+            if f(tl.tensor(np.ones(n)), s).item() != n * s + n:
+                wrong.append((n, s))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_compiles_and_runs():
+    program = """
+import os, numpy as np, tlgrad as tl
+f = tl.run(lambda x: x * 2.0 + 1.0)
+assert f(tl.tensor([1.0])).item() == 3.0
+child = os.fork()
+if child == 0:
+    ok = f(tl.tensor([2.0])).item() == 5.0
+    ok = ok and tl.run(lambda x: tl.sum(x * x - 0.5))(tl.tensor(np.ones(2_000_000))).item() == 1e6
+    os._exit(0 if ok else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert f(tl.tensor([3.0])).item() == 7.0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+# ---- C075: compilation is near linear in the size of the program ----
+
+def test_ten_times_the_operations_take_less_than_fifteen_times_the_time():
+    def chain(size):
+        def f(y, k):
+            for i in range(size // 2):
+                y = y * k + y if i % 3 else y - k
+            return y
+        return f
+    x = tl.tensor(np.full(3, 0.5))
+    times = []
+    for size in (400, 4000):
+        program = tl.make_jaxpr(chain(size))(x, x)
+        start = time.process_time()
+        got = tl.run(chain(size))(x, x)
+        times.append(time.process_time() - start)
+        want = program(x, x)[0]
+        assert tl.same_bits(got, want)
+    assert times[1] < 15 * max(times[0], 0.02)
