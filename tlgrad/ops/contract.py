@@ -7,7 +7,8 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
-from tlgrad.core.primitive import Linear, Primitive
+from tlgrad.core.execute import Heavy
+from tlgrad.core.primitive import Linear
 from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.ops import define, orders
 from tlgrad.ops.define import add_tangents, documented
@@ -40,35 +41,46 @@ def _dot_abstract(x, y, *init, contract, batch, order):
 
 
 def _split(x, contract, batch):
-    """Shape (terms, *batch, *rest), and the sizes of rest."""
+    """Shape (terms, *batch, *rest)."""
     rest = _rest(x.ndim, contract, batch)
     moved = np.transpose(x, (*contract, *batch, *rest))
     terms = prod(x.shape[a] for a in contract)
-    return moved.reshape(terms, *moved.shape[len(contract):]), tuple(x.shape[a] for a in rest)
+    return moved.reshape(terms, *moved.shape[len(contract):])
 
 
 def _dot_impl(x, y, *init, contract, batch, order):
-    a, x_rest = _split(x, contract[0], batch[0])
-    b, y_rest = _split(y, contract[1], batch[1])
     shared = tuple(x.shape[k] for k in batch[0])
+    x_rest, y_rest = ([v.shape[k] for k in _rest(v.ndim, c, s)] for v, c, s in zip((x, y), contract, batch))
     shape = (*shared, *x_rest, *y_rest)
     if 0 in shape:
         return np.zeros(shape, x.dtype)
     if order == "free" and x.dtype.kind != "V":
-        return _free(a, b, shared, shape, init)
+        return _free(x, y, contract, batch, shape, init)
+    a, b = _split(x, contract[0], batch[0]), _split(y, contract[1], batch[1])
     a = a.reshape(a.shape[0], *shared, prod(x_rest), 1)
     b = b.reshape(b.shape[0], *shared, 1, prod(y_rest))
     start = init[0].reshape(*shared, prod(x_rest), prod(y_rest)) if init else None
     return orders.contract(a, b, order, start).reshape(shape)
 
 
-def _free(a, b, shared, shape, init):
-    n, k = len(shared), a.shape[0]
-    a = np.moveaxis(a.reshape(k, *shared, prod(a.shape[n + 1:])), 0, n + 1)
-    b = np.moveaxis(b.reshape(k, *shared, prod(b.shape[n + 1:])), 0, n)
+def _free(x, y, contract, batch, shape, init):
+    """NumPy's matmul, which calls BLAS for floats."""
+    shared, terms = shape[:len(batch[0])], prod(x.shape[k] for k in contract[0])
+    a = np.transpose(x, (*batch[0], *_rest(x.ndim, contract[0], batch[0]), *contract[0]))
+    b = np.transpose(y, (*batch[1], *contract[1], *_rest(y.ndim, contract[1], batch[1])))
+    a = a.reshape(*shared, prod(a.shape[len(shared):a.ndim - len(contract[0])]), terms)
+    b = b.reshape(*shared, terms, prod(b.shape[len(shared) + len(contract[1]):]))
     with np.errstate(all="ignore"):
         out = np.matmul(a, b).reshape(shape)
         return out + init[0] if init else out
+
+
+def _dot_work(x, y, *init, contract, batch, order):
+    """The number of products; a fused step costs the interpreter much more."""
+    if order in ("free", "tree"):
+        return 0
+    products = x.size * prod(y.shape[k] for k in _rest(y.ndim, contract[1], batch[1]))
+    return products * (64 if order == "fused" else 1)
 
 
 def _dot_jvp(primals, tangents, **params):
@@ -139,9 +151,8 @@ def _dot_batch(args, axes, size, *, contract, batch, order):
 
 
 dot_general = documented(
-    Primitive("dot_general", impl=_dot_impl, abstract=_dot_abstract, jvp=_dot_jvp,
-              transpose=_dot_transpose, batch=_dot_batch, kind="contraction",
-              lower=("contraction", "dot")),
+    Heavy("dot_general", work=_dot_work, impl=_dot_impl, abstract=_dot_abstract, jvp=_dot_jvp,
+          transpose=_dot_transpose, batch=_dot_batch, kind="contraction", lower=("contraction", "dot")),
     "Sum over shared axes of products, in `order`, continuing from `init` (default +0).", "x y init")
 
 

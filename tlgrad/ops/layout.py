@@ -12,7 +12,8 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
-from tlgrad.core.primitive import Linear, Primitive
+from tlgrad.core.execute import Heavy
+from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import ShapeError
 from tlgrad.ops import define, orders
@@ -134,10 +135,13 @@ def _sum_impl(x, *init, axes, order):
     return orders.sum_axes(x, axes, order, init[0] if init else None)
 
 
+def _sum_work(x, *init, axes, order):
+    return 0 if order in ("tree", "free") else x.size
+
+
 reduce_sum = documented(
-    Primitive("reduce_sum", impl=_sum_impl, abstract=_sum_abstract, jvp=_sum_jvp,
-              transpose=_sum_transpose, batch=_sum_batch, kind="reduction",
-              lower=("reduction", "add")),
+    Heavy("reduce_sum", work=_sum_work, impl=_sum_impl, abstract=_sum_abstract, jvp=_sum_jvp,
+          transpose=_sum_transpose, batch=_sum_batch, kind="reduction", lower=("reduction", "add")),
     "Entries added up along `axes` in `order`, continuing from `init` (default +0).", "x init")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
+from tlgrad.core.execute import Heavy
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.tensor import convert_array
 from tlgrad.errors import DTypeError, ShapeError
@@ -31,8 +32,8 @@ def _reduction(name, impl, doc, *, kinds, jvp=None, result=None, combine=None, n
         x = moveaxis(args[0], axes_in[0], 0)
         return prim.bind(x, axes=tuple(a + 1 for a in axes)), 0
 
-    prim = Primitive(name, impl=impl, abstract=abstract, jvp=jvp, batch=batch, kind="reduction",
-                     lower=("reduction", combine or name), nondiff=nondiff)
+    prim = Heavy(name, work=lambda x, *, axes: x.size, impl=impl, abstract=abstract, jvp=jvp, batch=batch,
+                 kind="reduction", lower=("reduction", combine or name), nondiff=nondiff)
     return documented(prim, doc, "x")
 
 
