@@ -20,7 +20,8 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
-from tlgrad.core.primitive import Linear, Primitive
+from tlgrad.core.execute import Heavy
+from tlgrad.core.primitive import Linear
 from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.ops import meaning, orders
 from tlgrad.ops.contract import dot_general
@@ -155,10 +156,15 @@ def _contract_batch(args, axes, size, *, labels, out, summed, order):
     return contract.bind(*values, labels=names, out=(lane, *out), summed=summed, order=order), 0
 
 
+def _contract_work(*avals, labels, out, summed, order):
+    sizes = label_sizes([a.shape for a in avals], labels)
+    return prod(sizes.values()) if order == "ordered" else 0
+
+
 contract = documented(
-    Primitive("contract", impl=_contract_impl, abstract=_contract_abstract, jvp=_contract_jvp,
-              transpose=_contract_transpose, batch=_contract_batch, kind="contraction",
-              lower=("contraction", "contract")),
+    Heavy("contract", work=_contract_work, impl=_contract_impl, abstract=_contract_abstract, jvp=_contract_jvp,
+          transpose=_contract_transpose, batch=_contract_batch, kind="contraction",
+          lower=("contraction", "contract")),
     "Products of operands, summed over labels in `order`.", "*xs")
 
 

@@ -1,0 +1,96 @@
+"""Reductions and products in the form that kernels run: entry by entry over one index space, the
+reduced axes first or last.
+
+    middle_axes_moved      reduce along middle axes  ->  transpose, then reduce along first or last axes
+    products_to_sums       contract of any operands  ->  entrywise products and a sum
+
+Both keep every sum in its order.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
+from tlgrad.ops.contract_many import label_sizes
+from tlgrad.ops.define import mul
+from tlgrad.ops.layout import broadcast, reduce_sum, transpose
+from tlgrad.passes.simplify import rebuilt, substitute
+from tlgrad.transforms.stage import stage_closed
+
+_REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")
+#: so many products may be held at once
+_SMALL = 1 << 14
+_TYPES = ("float32", "float64", "int64", "uint64")
+
+
+def middle_axes_moved(jaxpr: Jaxpr) -> Jaxpr:
+    """Reductions along axes that are neither the first nor the last ones get their axes together."""
+    return rewritten(jaxpr, _moved)
+
+
+def products_to_sums(jaxpr: Jaxpr) -> Jaxpr:
+    """Ordered contractions of any number of operands become products and a sum, which fuse."""
+    return rewritten(jaxpr, _as_products)
+
+
+def rewritten(jaxpr: Jaxpr, rule) -> Jaxpr:
+    """The jaxpr with every equation replaced for which `rule` gives a function of its operands."""
+    env: dict = {}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        ins = [substitute(a, env) for a in eqn.ins]
+        instead = rule(eqn)
+        if instead is None:
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
+            continue
+        inner, outs = inline_eqns(stage_closed(instead, [a.aval for a in eqn.ins], rule.__name__), ins)
+        eqns += inner
+        env[eqn.outs[0]] = outs[0]
+    return rebuilt(jaxpr, eqns, env) if env else jaxpr
+
+
+def _moved(eqn: Eqn):
+    if eqn.prim.name not in _REDUCTIONS or len(eqn.ins) != 1:
+        return None
+    shape, axes = eqn.ins[0].aval.shape, eqn.params["axes"]
+    long = [k for k, n in enumerate(shape) if n != 1]
+    reduced = [k for k in long if k in axes]
+    if reduced in (long[:len(reduced)], long[len(long) - len(reduced):]):
+        return None
+    kept = [k for k in range(len(shape)) if k not in axes]
+    last = long[-1] in axes                    # the axis that runs fastest in memory stays last
+    perm = (*kept, *axes) if last else (*axes, *kept)
+    places = tuple(range(len(kept), len(shape))) if last else tuple(range(len(axes)))
+    params = {**eqn.params, "axes": places}
+    return lambda x: [eqn.prim.bind(transpose.bind(x, perm=perm), **params)]
+
+
+def _one_nest(summed, kept) -> bool:
+    """True when kernels read the operands of a product in place: otherwise repeated operands would be
+    copied to the size of all products."""
+    return not kept or len(kept) == len(summed) == 1
+
+
+def _as_products(eqn: Eqn):
+    if eqn.prim.name != "contract" or eqn.params["order"] != "ordered":
+        return None
+    labels, out, summed = (eqn.params[name] for name in ("labels", "out", "summed"))
+    avals = [a.aval for a in eqn.ins]
+    if not summed or avals[0].dtype.name not in _TYPES or not all(a.size for a in avals):
+        return None
+    sizes = label_sizes([a.shape for a in avals], labels)
+    space = (*summed, *out)
+    if not _one_nest([k for k in summed if sizes[k] > 1], [k for k in out if sizes[k] > 1]) \
+            and prod(sizes.values()) > _SMALL:
+        return None
+
+    def products(*values):
+        result = None
+        for x, names in zip(values, labels):
+            shape, axes = tuple(sizes[k] for k in space), tuple(map(space.index, names))
+            order = sorted(range(len(axes)), key=axes.__getitem__)
+            x = transpose.bind(x, perm=tuple(order))
+            x = broadcast.bind(x, shape=shape, axes=tuple(axes[k] for k in order))
+            result = x if result is None else mul.bind(result, x)
+        return [reduce_sum.bind(result, axes=tuple(range(len(summed))), order="ordered")]
+    return products
