@@ -13,22 +13,15 @@ from tlgrad.core.dtypes import is_inexact
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor, as_value
-from tlgrad.core.trace import Trace, Tracer, current_trace, new_trace, running_under
+from tlgrad.core.trace import Trace, current_trace, new_trace, running_under
 from tlgrad.transforms.jvp import jvp_flat
-from tlgrad.transforms.stage import stage_closed
+from tlgrad.transforms.stage import StageTracer, stage_closed
 
 
-class Unknown(Tracer):
+class Unknown(StageTracer):
     """A value that only the staged part computes."""
 
-    __slots__ = ("var",)
-
-    def __init__(self, trace, var, source=None):
-        self.trace, self.var, self.source = trace, var, source
-
-    @property
-    def aval(self) -> Aval:
-        return self.var.aval
+    __slots__ = ()
 
 
 class PartialEvalTrace(Trace):
