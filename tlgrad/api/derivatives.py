@@ -44,14 +44,20 @@ def jvp(f: Callable, primals=None, tangents=None, *, has_aux: bool = False):
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise DTypeError(f"jvp of {what}: primals and tangents are tuples, one entry an argument; "
                          f"got {type(primals).__name__} and {type(tangents).__name__}")
-    xs, in_tree, labels = flatten_values(primals, [f"argument {k}" for k in range(len(primals))])
+    flat, xs, in_tree, labels = _flatten_call(f, primals, has_aux)
     dots = _tangents(tangents, in_tree, xs, labels, what)
-    flat = FlatFunction(f, in_tree, what, has_aux)
     ys, ys_dot = jvp_flat(flat, xs, dots)
     ys, aux = flat.split(ys)
     ys_dot = [instantiate(t) for t in ys_dot[:len(ys)]]
     out = tree.unflatten(flat.out_tree, ys), tree.unflatten(flat.out_tree, ys_dot)
     return (*out, aux) if has_aux else out
+
+
+def _flatten_call(f, primals, has_aux):
+    """A flat function, the values of its arguments, their structure and names."""
+    names = [f"argument {k}" for k in range(len(primals))]
+    xs, in_tree, labels = flatten_values(primals, names)
+    return FlatFunction(f, in_tree, describe_callable(f), has_aux), xs, in_tree, labels
 
 
 def _tangents(tangents, in_tree, xs, labels, what):
@@ -104,11 +110,9 @@ def linearize(f: Callable, *primals, has_aux: bool = False):
     if not primals:
         return wrap(f, functools.partial(linearize, f, has_aux=has_aux), "Linearization",
                     functools.partial(linearize, f, has_aux=has_aux))
-    what = describe_callable(f)
-    xs, in_tree, labels = flatten_values(primals, [f"argument {k}" for k in range(len(primals))])
-    flat = FlatFunction(f, in_tree, what, has_aux)
+    flat, xs, in_tree, labels = _flatten_call(f, primals, has_aux)
     ys, lin, aux = _linearized(flat, xs)
-    out_tree = flat.out_tree
+    out_tree, what = flat.out_tree, flat.what
 
     def push(*tangents):
         dots = _tangents(tangents, in_tree, xs, labels, what)
@@ -142,11 +146,9 @@ def vjp(f: Callable, *primals, has_aux: bool = False):
     if not primals:
         return wrap(f, functools.partial(vjp, f, has_aux=has_aux), "Reverse derivative",
                     functools.partial(vjp, f, has_aux=has_aux))
-    what = describe_callable(f)
-    xs, in_tree, _ = flatten_values(primals, [f"argument {k}" for k in range(len(primals))])
-    flat = FlatFunction(f, in_tree, what, has_aux)
+    flat, xs, in_tree, _ = _flatten_call(f, primals, has_aux)
     ys, lin, aux = _linearized(flat, xs)
-    out_tree = flat.out_tree
+    out_tree, what = flat.out_tree, flat.what
 
     def pull(cotangent):
         cts = match_cotangents(cotangent, out_tree, ys, what)
