@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 
+from tlgrad.control.loops import iterate
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import is_internal
 from tlgrad.core.trace import Value
@@ -15,6 +16,7 @@ from tlgrad.frontend import meaning
 from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.graph import graph
 from tlgrad.frontend.read import Row
+from tlgrad.frontend.recursive import Recurrence
 from tlgrad.frontend.state import Unmergeable
 from tlgrad.frontend.values import UNDEF, Frame, Iter, Lazy, Maybe, Range, same, scalar, traced
 from tlgrad.ops import logic as lo
@@ -80,6 +82,8 @@ class Calls:
                 return known
         if fn is operator.pow and _integers(a, b) and not (type(b) is int and b >= 0):
             self.fail("an integer to a traced integer power has no fixed type", "write float(base) ** n")
+        if self.unsigned and fn in meaning.INDEX and meaning.is_index(a, b):
+            return meaning.INDEX[fn](a, b)
         return meaning.BINARY[fn](a, b)
 
     def object_binop(self, fn, a, b):
@@ -111,6 +115,8 @@ class Calls:
             return self.call(f.func, [*f.args, *args], {**f.keywords, **kwargs})
         if isinstance(f, types.MethodType):
             return self.call(f.__func__, [f.__self__, *args], kwargs)
+        if f is iterate or type(f) is Recurrence:
+            return self.iterate(*args, **kwargs) if f is iterate else self.call_recurrence(f, args, kwargs)
         if isinstance(f, Primitive) or _of_tlgrad(f) or _of_pytest(f):
             return self.host(f, *[self.plain_value(a) for a in args], **kwargs)
         if _is_user_class(f):
@@ -122,6 +128,8 @@ class Calls:
                     and f.__code__ not in self.active:
                 return self.run_python(f, args, kwargs)
             return self.inline(f, args, kwargs)
+        if isinstance(f, type) and issubclass(f, tuple) and f is not tuple:
+            return self.host(f, *args, **kwargs)
         if not isinstance(f, (type, types.BuiltinFunctionType, np.ufunc)) \
                 and isinstance(getattr(type(f), "__call__", None), types.FunctionType):
             return self.call(type(f).__call__, [f, *args], kwargs)

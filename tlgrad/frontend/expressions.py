@@ -9,6 +9,7 @@ import types
 import numpy as np
 
 from tlgrad.core.trace import Value
+from tlgrad.errors import TlgradError
 from tlgrad.frontend import meaning
 from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.read import Row, read_entry
@@ -177,6 +178,8 @@ class Expressions:
         except CONTROL:
             raise
         except (TypeError, AttributeError, NameError) as e:
+            if isinstance(e, TlgradError):
+                raise
             self.fail(f"{type(e).__name__}: {e}")
         except Exception as e:          # noqa: BLE001
             self.note(True, self.error(type(e), e.args))

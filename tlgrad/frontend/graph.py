@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+import threading
 import types
 import warnings
 
@@ -51,16 +52,19 @@ class Node:
         return f"{self.kind}({', '.join(f'{k}={v}' for k, v in self.__dict__.items() if k != 'kind')})"
 
 
+_CONVERSIONS = {0: str, 1: str, 2: repr, 3: ascii}
+
+
 @functools.cache
 def _numba():
-    """(interpreter subclass, bytecode module, ir module); imports Numba on first use."""
+    """(translate, identity of a function, ir module); imports Numba on first use."""
     import numba
-    from numba.core import bytecode, interpreter, ir
+    from numba.core import bytecode, byteflow, interpreter, ir
     pair = (sys.version_info[:2], numba.__version__.rsplit(".", 1)[0])
     if pair not in TESTED:
         warnings.warn(f"tlgrad has not been tested on Python {pair[0]} with Numba {pair[1]}: scalar functions are "
                       "run on traced values, branch by branch, instead of being read", stacklevel=2)
-        return None, bytecode, ir
+        return None, None, ir
 
     class Front(interpreter.Interpreter):
         """Numba's translation, with byte offsets kept and two of its gaps closed."""
@@ -78,7 +82,34 @@ def _numba():
                 super().op_LOAD_CLOSURE(inst, res)
             except NotImplementedError:
                 self.store(ir.Const(UNDEF, loc=self.loc), res)
-    return Front, bytecode, ir
+
+        def op_FORMAT_VALUE(self, inst, value, res, strvar, spec=None):
+            """f"{value!r:spec}": also with a format."""
+            f = format if spec else _CONVERSIONS[inst.arg & 3]
+            self.store(ir.Global(f.__name__, f, loc=self.loc), strvar)
+            args = (self.get(value), self.get(spec)) if spec else (self.get(value),)
+            self.store(ir.Expr.call(self.get(strvar), args, (), loc=self.loc), res)
+
+    class Runner(byteflow.TraceRunner):
+        """Numba's walk over the bytecode, with formats of f-strings."""
+
+        def op_FORMAT_VALUE(self, state, inst):
+            spec = {"spec": state.pop()} if inst.arg & 4 else {}
+            value, strvar, res = state.pop(), state.make_temp(), state.make_temp()
+            state.append(inst, value=value, res=res, strvar=strvar, **spec)
+            state.push(res)
+
+    def translate(identity):
+        with _LOCK:                 # Numba names the class of its walk in a module variable
+            plain, byteflow.TraceRunner = byteflow.TraceRunner, Runner
+            try:
+                return Front(identity).interpret(bytecode.ByteCode(func_id=identity)).blocks
+            finally:
+                byteflow.TraceRunner = plain
+    return translate, bytecode.FunctionIdentity.from_function, ir
+
+
+_LOCK = threading.Lock()
 
 
 def _clean(x, ir):
@@ -154,13 +185,13 @@ class Graph:
     """
 
     def __init__(self, func):
-        front, bytecode, ir = _numba()
-        if front is None:
+        translate, identify, ir = _numba()
+        if translate is None:
             raise NotImplementedError("this pair of Python and Numba has not been tested")
         _check_opcodes(func.__code__)
-        identity = bytecode.FunctionIdentity.from_function(func)
+        identity = identify(func)
         _check_captures(func.__code__, identity.arg_names)
-        raw = front(identity).interpret(bytecode.ByteCode(func_id=identity)).blocks
+        raw = translate(identity)
         self.argnames, self.generator = list(identity.arg_names), identity.is_generator
         flow = analyse({b: list(blk.terminator.get_targets()) for b, blk in raw.items()})
         self.order, self.loops, self.joins, self.after = flow.order, flow.loops, flow.joins, flow.after

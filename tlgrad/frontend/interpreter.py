@@ -37,11 +37,15 @@ RECURSION = 20_000
 
 
 class Interpreter(State, Joins, Regions, Loops, Expressions, Calls, Recurrences, Trees):
-    """Interprets one function.  `lift`: captured floats become operands of the program."""
+    """Interprets one function.
 
-    def __init__(self, user, lift: bool):
+    lift: captured floats become operands of the program.  unsigned: unsigned integers are
+    indices, with x // 0 = 0 and x % 0 = x.
+    """
+
+    def __init__(self, user, lift: bool, unsigned: bool = False):
         super().__init__(user)
-        self.lift, self.lifted = lift, False
+        self.lift, self.lifted, self.unsigned = lift, False, unsigned
 
     # -- captures --
 
@@ -90,24 +94,24 @@ class Recorded:
         self.n_results, self.errors, self.marks = n_results, errors, marks
 
 
-def record(f: Callable, build: Callable, avals: Sequence[Aval], names: Sequence[str] = ()) -> Recorded:
+def record(f: Callable, build: Callable, avals: Sequence[Aval], unsigned: bool = False) -> Recorded:
     """Interpret ``f(*build(symbols))`` with one symbol per aval.
 
     Captured floats are run-time arguments, unless the function needs one of them as a Python
-    number.  Raises ScalarFunctionError, with line, expression, reason and fix.
+    number.  `unsigned`: unsigned integers are indices, which divide without errors.  Raises ScalarFunctionError, with line, expression, reason and fix.
     """
     try:
-        return _record(f, build, avals, _run_simple, Interpreter(f, True))
+        return _record(f, build, avals, _run_simple, Interpreter(f, True, unsigned))
     except (NotSimple, Split, TlgradError, TypeError):
         pass
-    it = Interpreter(f, True)
+    it = Interpreter(f, True, unsigned)
     try:
         return _record(f, build, avals, run_entry, it)
     except ScalarFunctionError as refusal:
         if not it.lifted:
             raise refusal.with_traceback(None) from None
     try:
-        return _record(f, build, avals, run_entry, Interpreter(f, False))
+        return _record(f, build, avals, run_entry, Interpreter(f, False, unsigned))
     except ScalarFunctionError as refusal:
         raise refusal.with_traceback(None) from None
 

@@ -133,14 +133,16 @@ def _safe_divisor(name, values, varies, lanes):
 def _read(eqn, values, varies, lanes):
     table, *indices = values
     shape = eqn.ins[0].aval.shape
-    indices = [spread(k, f, lanes.n).astype(np.int64) for k, f in zip(indices, varies[1:])]
+    indices = [spread(k, f, lanes.n) for k, f in zip(indices, varies[1:])]
     bad = np.zeros(lanes.n, bool)
     for k, size in zip(indices, shape):
         bad |= (k < 0) | (k >= size)
     if bad.any():
         for lane in np.flatnonzero(bad):
-            lanes.faults.note(lanes.numbers[[lane]], out_of_bounds([k[lane] for k in indices], shape))
-        indices = [np.where(bad, 0, k) for k in indices]
+            error = out_of_bounds([k[lane] for k in indices], shape, eqn.params["operand"])
+            lanes.faults.note(lanes.numbers[[lane]], error)
+        indices = [np.where(bad, k.dtype.type(0), k) for k in indices]
+    indices = [k.astype(np.int64) for k in indices]
     places = (np.arange(lanes.n), *indices) if varies[0] else tuple(indices)
     return [(table[places], True)]
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import operator
 
+from tlgrad.control.staging import required_positional
+from tlgrad.core import dtypes
 from tlgrad.frontend.block import Block, Loop, Symbol
 from tlgrad.frontend.meaning import aval_of, cast, join_avals, zero_of
 from tlgrad.frontend.state import Emitted, NeedConcrete, Unmergeable
 from tlgrad.frontend.values import UNDEF, Exit, Iter, Maybe, contents, fill, like, same, scalar, traced
 from tlgrad.ops import logic as lo
+from tlgrad.ops.convert import convert
 
 #: turns that are unrolled at most; turns of a loop over a concrete range that touches nothing traced
 TURNS, CONCRETE_TURNS = 400, 100_000
@@ -113,6 +116,23 @@ class Loops:
             return self.merge(fr, p, (blocks[0], *went), (blocks[1], exits, passed))
         self.fail(f"this loop was unrolled {TURNS} times",
                   "make its bound a range, or compare with a traced value in a while", NeedConcrete)
+
+    def iterate(self, step, n, start, *, memory=None):
+        """tl.iterate inside a scalar function: an ordered fold."""
+        with_turn = required_positional(step) >= 2
+        if not isinstance(n, Symbol) and n < 0:
+            self.fail(f"iterate: the count must not be negative, got {n}")
+
+        def body(v, i):
+            turn = convert(i, dtypes.uint64) if self.unsigned else i
+            state = self.call(step, [turn, v["acc"]] if with_turn else [v["acc"]], {})
+            raised, self.raised = self.raised, None
+            if raised is not None:
+                self.fail("a step of iterate raises", "use a for loop")
+            return {"H": Exit({"acc": state}, self.snapshot())}, self.code(None, "H")
+        exits, _ = self.roll(None, "H", {"acc": start}, body, count=n)
+        self.install(exits["H"].heap)
+        return exits["H"].vals["acc"]
 
     def roll(self, fr, h, vals, body, count=None, after=None):
         """Record one loop.  body : values, turn number -> exits, tag;  h is the exit that comes round."""

@@ -20,7 +20,7 @@ from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.jaxpr import Jaxpr, Literal
 from tlgrad.core.primitive import Linear, Primitive
 from tlgrad.core.trace import EVAL, running_under
-from tlgrad.errors import ShapeError
+from tlgrad.errors import OutOfBoundsError, ShapeError
 from tlgrad.frontend.lanes import Faults, Lanes, evaluate, spread
 from tlgrad.frontend.state import filled
 from tlgrad.ops.define import documented, instantiate
@@ -108,7 +108,10 @@ def raise_lowest(errors: Errors, faults: Faults, codes, shape, arrays, mapped):
     inputs = [np.reshape(x, (prod(shape), -1))[lane] for x, m in zip(arrays, mapped) if m]
     shown = ", ".join(str(v[0]) if v.size == 1 else str(v) for v in inputs)
     error = first[lane]
-    error.add_note(f"{errors.name or 'map'}: raised for entry {index[0] if len(index) == 1 else index}, "
+    where = f"entry {index[0] if len(index) == 1 else index}"
+    if isinstance(error, OutOfBoundsError):
+        error = OutOfBoundsError(f"{error}, in {where} of {errors.name or 'map'}")
+    error.add_note(f"{errors.name or 'map'}: raised for {where}, "
                    f"where the inputs are {shown}")
     raise error
 

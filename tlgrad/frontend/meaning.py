@@ -106,6 +106,25 @@ BINARY = {
     operator.and_: _bits(lo.and_), operator.or_: _bits(lo.or_), operator.xor: _bits(lo.xor),
     operator.lt: lo.lt, operator.le: lo.le, operator.gt: lo.gt, operator.ge: lo.ge,
     operator.eq: lo.eq, operator.ne: lo.ne}
+def is_index(a, b) -> bool:
+    """True when integers meet in an unsigned one."""
+    return join_avals(aval_of(a), aval_of(b)).dtype.kind == "u"
+
+
+def _divide_index(a, b):
+    """x // 0 = 0."""
+    zero = lo.eq(b, 0)
+    return choose(zero, 0, ar.floor_divide(a, choose(zero, 1, b)))
+
+
+def _index_remainder(a, b):
+    """x % 0 = x."""
+    zero = lo.eq(b, 0)
+    return choose(zero, a, ar.remainder(a, choose(zero, 1, b)))
+
+
+#: operators on the unsigned indices of indexed programs
+INDEX = {operator.floordiv: _divide_index, operator.mod: _index_remainder}
 #: in-place operator -> the binary one
 IN_PLACE = {getattr(operator, "i" + f.__name__.strip("_")): f for f in BINARY
             if hasattr(operator, "i" + f.__name__.strip("_"))}

@@ -12,40 +12,43 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.primitive import Linear, Primitive
-from tlgrad.errors import OutOfBoundsError
+from tlgrad.errors import ArgumentError, OutOfBoundsError
 from tlgrad.ops import logic as lo
 from tlgrad.ops.convert import convert
 from tlgrad.ops.define import documented
 from tlgrad.ops.index import gather, lane_indices, mapped, scatter
-from tlgrad.ops.layout import broadcast, reshape, zeros
+from tlgrad.ops.layout import reshape, zeros
 from tlgrad.ops.shape import concatenate
 
 
-def out_of_bounds(place, shape) -> OutOfBoundsError:
-    """The error for the first index outside."""
+def out_of_bounds(place, shape, operand=None) -> OutOfBoundsError:
+    """The error for the first index outside; `operand`: the number of an input of a Program."""
     for axis, (k, n) in enumerate(zip(place, shape)):
+        if not 0 <= k < n and operand is not None:
+            return OutOfBoundsError(f"read({operand}, {int(k)}): the index {int(k)} is out of bounds for operand "
+                                    f"{operand} of size {n}")
         if not 0 <= k < n:
             return OutOfBoundsError(f"index {int(k)} is out of bounds for axis {axis} of size {n} "
                                     f"of an array of shape {tuple(shape)}")
     raise AssertionError("no index is outside")
 
 
-def _read_impl(table, *indices):
+def _read_impl(table, *indices, operand):
     place = tuple(int(k) for k in indices)
     if not all(0 <= k < n for k, n in zip(place, table.shape)):
-        raise out_of_bounds(place, table.shape)
+        raise out_of_bounds(place, table.shape, operand)
     return np.asarray(table[place])
 
 
-def _read_abstract(table, *indices):
+def _read_abstract(table, *indices, operand):
     if len(indices) != table.ndim or any(k.shape or not dtypes.is_integer(k.dtype) for k in indices):
         raise TypeError(f"read of {table} takes {table.ndim} integers of shape (), got {list(indices)}")
     return make_aval((), table.dtype, table.weak)
 
 
-def _read_jvp(primals, tangents):
+def _read_jvp(primals, tangents, *, operand):
     table, *indices = primals
-    return read.bind(*primals), read.bind(tangents[0], *indices)
+    return read.bind(*primals, operand=operand), read.bind(tangents[0], *indices, operand=operand)
 
 
 def _stacked(indices, axes, size):
@@ -55,7 +58,7 @@ def _stacked(indices, axes, size):
     return columns[0] if len(columns) == 1 else concatenate.bind(*columns, axis=1)
 
 
-def _read_batch(args, axes, size):
+def _read_batch(args, axes, size, *, operand):
     table, *indices = args
     if all(a is None for a in axes[1:]):
         n = table.ndim - 1
@@ -72,7 +75,7 @@ def _read_batch(args, axes, size):
 
 read = documented(
     Primitive("read", impl=_read_impl, abstract=_read_abstract, jvp=_read_jvp,
-              transpose=lambda ct, table, *indices: [
+              transpose=lambda ct, table, *indices, operand: [
                   deposit.bind(ct, *indices, shape=table.aval.shape) if type(table) is Linear else None,
                   *[None] * len(indices)],
               batch=_read_batch, kind="index", lower=("index", "read")),
@@ -101,7 +104,7 @@ deposit = documented(
     Primitive("deposit", impl=_deposit_impl,
               abstract=lambda ct, *indices, shape: make_aval(tuple(shape), ct.dtype), jvp=_deposit_jvp,
               transpose=lambda ct, x, *indices, shape: [
-                  read.bind(ct, *indices) if type(x) is Linear else None, *[None] * len(indices)],
+                  read.bind(ct, *indices, operand=None) if type(x) is Linear else None, *[None] * len(indices)],
               batch=_deposit_batch, kind="index", lower=("index", "deposit")),
     "An array of zeros with one entry set.", "ct *indices")
 
@@ -157,7 +160,26 @@ def read_entry(interpreter, table, key):
         interpreter.note(True, interpreter.error(IndexError, (f"an array of shape {table.shape} has no entries",)))
         return 0.0
     places = [_index(interpreter, k, n, axis, table.shape) for axis, (k, n) in enumerate(zip(keys, table.shape))]
-    return read.bind(table, *[lo.as_value(k) for k in places])
+    return read.bind(table, *[lo.as_value(k) for k in places], operand=None)
 
 
-__all__ = ["read", "deposit", "Row", "read_entry", "out_of_bounds", "broadcast"]
+class Reader:
+    """read(operand, index) of an indexed program."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def __call__(self, operand, index):
+        """An entry of an input; interpreted, as the index is a symbol."""
+        if type(operand) is not int or not 0 <= operand < len(self.tables):
+            have = f"the inputs are numbered 0 to {len(self.tables) - 1}" if self.tables else "there are no inputs"
+            raise ArgumentError(f"read({operand}, ...): there is no operand {operand}; {have}")
+        table, index = self.tables[operand], convert(lo.as_value(index), dtypes.uint64)
+        if not table.shape[0]:
+            table.trace.interpreter.note(True, table.trace.interpreter.error(OutOfBoundsError, (
+                f"read({operand}, {index}): operand {operand} has no entries",)))
+            return 0.0
+        return read.bind(table, index, operand=operand)
+
+
+__all__ = ["read", "deposit", "Row", "Reader", "read_entry", "out_of_bounds"]

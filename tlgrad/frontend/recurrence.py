@@ -10,11 +10,9 @@ from __future__ import annotations
 import operator
 
 from tlgrad.frontend.block import Symbol
-from tlgrad.frontend.meaning import aval_of
-from tlgrad.frontend.state import NeedConcrete
+from tlgrad.frontend.graph import graph
 from tlgrad.frontend.values import Exit, Frame, same, traced
 from tlgrad.errors import ScalarFunctionError
-from tlgrad.ops import logic as lo
 
 #: nested concrete calls of a function that is no recurrence
 DEPTH = 100
@@ -38,6 +36,16 @@ class Recurrences:
                 return self.recurrence(f, g, vals, position)
         self.check_depth(f, vals, why)
         return None
+
+    def call_recurrence(self, r, args, kwargs):
+        """A function under @tl.recurrence: it must be one."""
+        f = r.f
+        g = graph(f)
+        if f.__code__ not in self.active and not isinstance(g, str):
+            position, why = recursion(self, f, g)
+            if position is None:
+                self.fail(f"`{f.__name__}` is not a recurrence: {why or 'it does not call itself'}")
+        return self.call(f, list(args), kwargs)
 
     def check_depth(self, f, vals, why):
         """Concrete recursion is inlined while its arguments move."""
@@ -190,6 +198,3 @@ def self_calls(interpreter, f, g):
             callee = definition(g, e.func)
             if names_f(callee) or method(callee):
                 yield e, int(method(callee))
-
-
-__all__ = ["Recurrences", "recursion", "NeedConcrete", "aval_of", "lo"]

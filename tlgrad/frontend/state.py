@@ -9,7 +9,7 @@ import functools
 import linecache
 import re
 
-from tlgrad.core.source import Source
+from tlgrad.core.source import Source, describe_callable
 from tlgrad.core.trace import current_trace
 from tlgrad.errors import ScalarFunctionError
 from tlgrad.frontend.block import Block, ScalarTrace, Symbol
@@ -172,8 +172,7 @@ class State:
         """Where the interpretation is, in the user's source."""
         frames = [f for f in self.stack if f.loc is not None]
         if not frames:
-            code = getattr(self.user, "__code__", None)
-            return f"in {code.co_name}" if code else f"in {self.user!r:.40}"
+            return f"in {describe_callable(self.user)}"
         code, loc = frames[-1].func.__code__, frames[-1].loc
         positions = list(code.co_positions())
         line, end, c0, c1 = positions[loc // 2] if loc // 2 < len(positions) else (code.co_firstlineno, 0, 0, 0)
