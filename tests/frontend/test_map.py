@@ -283,7 +283,8 @@ def test_reverse_mode_through_loops_of_run_time_length():
     assert tl.same_bits(tl.grad(total(sines))(x, n), tl.grad(unrolled)(x))
 
 
-@pytest.mark.parametrize("n, by_x, by_s", [(3, 42.0, [9.0, 9.0, 9.0]), (1, 6.0, [9.0, 0.0, 0.0]), (0, 0.0, [0.0] * 3)])
+@pytest.mark.parametrize("n, by_x, by_s", [(3, 42.0, [9.0, 9.0, 9.0]), (1, 6.0, [9.0, 0.0, 0.0]),
+                                           (0, 0.0, [0.0] * 3)])
 def test_a_value_used_before_and_after_a_loop(n, by_x, by_s):
     """Case C029."""
     def f(x, s):

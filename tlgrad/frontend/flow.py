@@ -27,28 +27,51 @@ def reverse_postorder(succ: dict, entry) -> list:
     return post[::-1]
 
 
-def dominators(rpo: list, preds: dict) -> dict:
-    """label -> the labels on every path to it."""
-    dom = {b: set(rpo) for b in rpo}
-    dom[rpo[0]] = {rpo[0]}
-    changed = True
-    while changed:
-        changed = False
+class Dominators:
+    """The dominator tree (Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001)."""
+
+    def __init__(self, rpo: list, order: dict, preds: dict):
+        self.order = order
+        self.idom = {rpo[0]: rpo[0]}
+        changed = True
+        while changed:
+            changed = False
+            for b in rpo[1:]:
+                known = [p for p in preds[b] if p in self.idom]
+                new = known[0]
+                for p in known[1:]:
+                    new = self.meet(p, new)
+                if self.idom.get(b) != new:
+                    self.idom[b], changed = new, True
+        self.depth = {rpo[0]: 0}
         for b in rpo[1:]:
-            new = set.intersection(*[dom[p] for p in preds[b]]) | {b}
-            if new != dom[b]:
-                dom[b], changed = new, True
-    return dom
+            self.depth[b] = self.depth[self.idom[b]] + 1
+
+    def meet(self, a, b):
+        """The nearest common dominator."""
+        order, idom = self.order, self.idom
+        while a != b:
+            if order[a] > order[b]:
+                a = idom[a]
+            else:
+                b = idom[b]
+        return a
+
+    def dominates(self, a, b) -> bool:
+        """Every path to b passes a."""
+        while self.depth[b] > self.depth[a]:
+            b = self.idom[b]
+        return a == b
 
 
-def natural_loops(rpo, order, succ, preds, dom) -> dict:
+def natural_loops(rpo, order, succ, preds, dominators) -> dict:
     """header -> labels of its loop.  Raises NotImplementedError for irreducible graphs."""
     loops: dict = {}
     for a in rpo:
         for h in succ[a]:
             if order[h] > order[a]:
                 continue
-            if h not in dom[a]:
+            if not dominators.dominates(h, a):
                 raise NotImplementedError("its control flow is irreducible")
             body, todo = loops.setdefault(h, {h}), [a]
             while todo:
@@ -69,15 +92,14 @@ def analyse(succ: dict) -> Flow:
     for a in rpo:
         for s in succ[a]:
             preds[s].append(a)
-    dom = dominators(rpo, preds)
-    idom = {b: max(dom[b] - {b}, key=order.get, default=None) for b in rpo}
-    flow.loops = natural_loops(rpo, order, succ, preds, dom)
+    tree = Dominators(rpo, order, preds)
+    flow.loops = natural_loops(rpo, order, succ, preds, tree)
     flow.joins = {b: [] for b in rpo}
-    for m in rpo:
-        if idom[m] is not None and sum(m not in dom[p] for p in preds[m]) > 1:
-            flow.joins[idom[m]].append(m)
-    flow.after = {h: [e for e in rpo if e not in inside
-                      and (any(p in inside for p in preds[e]) or idom[e] in inside)]
+    for m in rpo[1:]:
+        if len(preds[m]) > 1 and sum(not tree.dominates(m, p) for p in preds[m]) > 1:
+            flow.joins[tree.idom[m]].append(m)
+    flow.after = {h: [e for e in rpo[1:] if e not in inside
+                      and (any(p in inside for p in preds[e]) or tree.idom[e] in inside)]
                   for h, inside in flow.loops.items()}
     return flow
 

@@ -98,7 +98,8 @@ def record(f: Callable, build: Callable, avals: Sequence[Aval], unsigned: bool =
     """Interpret ``f(*build(symbols))`` with one symbol per aval.
 
     Captured floats are run-time arguments, unless the function needs one of them as a Python
-    number.  `unsigned`: unsigned integers are indices, which divide without errors.  Raises ScalarFunctionError, with line, expression, reason and fix.
+    number.  `unsigned`: unsigned integers are indices, which divide without errors.  Raises
+    ScalarFunctionError, with line, expression, reason and fix.
     """
     try:
         return _record(f, build, avals, _run_simple, Interpreter(f, True, unsigned))

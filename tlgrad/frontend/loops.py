@@ -308,8 +308,9 @@ class Roll:
         self.final = {key: it.new_symbol(p.aval) for key, p, _ in self.params}
         self.outs, self.slots = list(self.final.values()), {}
         exits = {t: self.leave_exit(e) for t, e in self.exits.items() if t != self.h}
-        if not exits and count is None:
-            it.fail("this loop never ends: no path leaves it")
+        if not exits and count is None:     # an entry that comes here would run forever
+            code = it.error(RuntimeError, (f"{it.place()}: this loop never ends: no path leaves it",))
+            return {"err": Exit({"$exc": code}, it.snapshot())}, it.code(self.fr, "err")
         again = again_out = None
         if exits:
             again = it.inside(block, lambda: it.is_tag(self.tag, it.code(self.fr, self.h)))

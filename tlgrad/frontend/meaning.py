@@ -106,6 +106,8 @@ BINARY = {
     operator.and_: _bits(lo.and_), operator.or_: _bits(lo.or_), operator.xor: _bits(lo.xor),
     operator.lt: lo.lt, operator.le: lo.le, operator.gt: lo.gt, operator.ge: lo.ge,
     operator.eq: lo.eq, operator.ne: lo.ne}
+
+
 def is_index(a, b) -> bool:
     """True when integers meet in an unsigned one."""
     return join_avals(aval_of(a), aval_of(b)).dtype.kind == "u"
