@@ -139,7 +139,8 @@ class Run(Recordable):
 
     def _plan(self, leaves, in_tree, avals, static, static_args) -> Plan:
         order = self.options.order or orders.current_order()
-        key = (in_tree, *avals, static, static_args, order)
+        kinds = tuple([type(value) for _, value in (*static, *static_args)])      # 1, 1.0 and True are equal
+        key = (in_tree, *avals, static, static_args, kinds, order)
         plan = self.plans.get(key)
         if plan is not None and plan.guard.holds():
             self.plans.move_to_end(key)
