@@ -4,19 +4,25 @@
 """
 from __future__ import annotations
 
+import functools
 import sys
 
 import numpy as np
 
+from tlgrad.api.derivatives import grad
 from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.control.cond import cond
+from tlgrad.control.loops import iterate
+from tlgrad.control.while_loop import while_loop
+from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.dtypes import of_storage
-from tlgrad.core.jaxpr import check_jaxpr, evaluate_arrays
+from tlgrad.core.jaxpr import check_jaxpr, eval_jaxpr, evaluate_arrays
 from tlgrad.core.primitive import PRIMITIVES
 from tlgrad.core.tensor import Tensor, words
 from tlgrad.errors import TlgradError
 from tlgrad.kernels.elementary import FUNCTIONS
-from tlgrad.ops.layout import broadcast, reduce_sum, reshape, transpose
+from tlgrad.ops.layout import broadcast, reduce_sum, reshape, sum_axes, transpose
 from tlgrad.ops.shape import reverse, slice_
 from tlgrad.transforms.jvp import jvp_jaxpr
 from tlgrad.transforms.stage import stage
@@ -87,16 +93,29 @@ class Maker:
         if roll < .27:
             target = DTYPES[rng.choice(len(DTYPES), p=WEIGHTS)]
             return PRIMITIVES["convert"].bind(x, dtype=of_storage(target), weak=False)
-        if roll < .30:
+        if roll < .31 and x.dtype.kind == "f" and x.dtype.storage.itemsize > 2:
+            return self.control(rng, pool, x)
+        if roll < .34:
             low = -3 if x.dtype.kind == "f" else 0
             return PRIMITIVES["integer_pow"].bind(x, n=int(rng.integers(low, 6)))
-        if roll < .36:
+        if roll < .39:
             which = PRIMITIVES["gt"](x, self.literal(rng, x.dtype))
             return PRIMITIVES["select"](which, x, self.partner(rng, pool, x))
-        table = ELEMENTARY if roll < .5 else ARITY
+        table = ELEMENTARY if roll < .53 else ARITY
         name = list(table)[rng.integers(len(table))]
         args = [x, *[self.partner(rng, pool, x) for _ in range(table[name] - 1)]]
         return PRIMITIVES[name](*args)
+
+    def control(self, rng, pool, x):
+        """A fold, a loop on one number, or a branch."""
+        a, b = self.literal(rng, x.dtype), self.partner(rng, pool, x)
+        kind, n = rng.integers(3), int(rng.integers(0, 6))
+        if kind == 0:
+            return iterate(lambda v: v * a + b * v if b.shape in ((), v.shape) else v * a, n, x)
+        if kind == 1 and not x.ndim:
+            return while_loop(lambda s: PRIMITIVES["lt"](s[1], n), lambda s: (s[0] * a, s[1] + 1), (x, 0))[0]
+        which = PRIMITIVES["gt"](a, 0.25) if x.ndim else PRIMITIVES["gt"](x, a)
+        return cond(which, lambda v: PRIMITIVES["sin"](v) * a, lambda v: v - a, x)
 
     def partner(self, rng, pool, x):
         """Another operand for x: a value of its dtype and shape, or a number."""
@@ -190,14 +209,34 @@ def with_tangents(jaxpr, arrays, rng):
     return dual, [*arrays, *[numbers(rng, a.shape, a.dtype) for a, z in zip(arrays, nonzero) if z]]
 
 
+def with_gradient(jaxpr, arrays):
+    """The gradient of the sum of a program's float results, or None where it has none."""
+    moving = tuple(k for k, a in enumerate(arrays) if a.dtype.kind == "f" and a.dtype.itemsize > 2)
+    if not moving or not any(v.aval.dtype.kind == "f" for v in jaxpr.outs):
+        return None
+
+    def total(*xs):
+        outs = [y for y in eval_jaxpr(jaxpr, xs) if y.dtype.kind == "f"]
+        sums = [PRIMITIVES["convert"].bind(sum_axes(y, tuple(range(y.ndim))), dtype=dtypes.float64, weak=False)
+                for y in outs]
+        return functools.reduce(PRIMITIVES["add"], sums)
+    try:
+        return stage(lambda *xs: list(grad(total, argnums=moving)(*xs)), [a for a in jaxpr.in_avals])[0], arrays
+    except (TlgradError, NotImplementedError):
+        return None
+
+
 def check(seed: int) -> list[str]:
-    """Differences of program number `seed` and of its jvp."""
+    """Differences of program number `seed`, of its jvp and of its gradient."""
     maker = Maker(seed)
     jaxpr, arrays = staged(maker)
     found = differences(jaxpr, arrays)
     dual = with_tangents(jaxpr, arrays, np.random.default_rng(seed))
     if dual is not None and not found:
         found = [f"jvp: {text}" for text in differences(*dual)]
+    gradient = with_gradient(jaxpr, arrays)
+    if gradient is not None and not found:
+        found = [f"gradient: {text}" for text in differences(*gradient)]
     return found
 
 

@@ -4,7 +4,7 @@ import pytest
 from compiler_programs import check
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+@pytest.mark.parametrize("first", range(0, 120, 20))
 def test_random_programs_and_their_jvps_have_the_words_of_the_reference(first):
     found = {seed: check(seed) for seed in range(first, first + 20)}
     assert not {seed: text for seed, text in found.items() if text}

@@ -102,6 +102,8 @@ class LaneLowering:
         self.literals: dict = {}
         self.folds: dict = {}
         self.inside_branch = 0
+        #: integers that are bools, by the bool: the indices of branches
+        self.truth: dict[Value, Value] = {}
         #: conditions under which a lane cannot go on: the program is then run by its primitives
         self.faults: list[Value] = []
 
@@ -160,7 +162,10 @@ class LaneLowering:
             self.faults += self.emit("eq", [args[1], zero], ["b1"])
         if kind == "elementwise":
             params = {k: v for k, v in eqn.params.items() if k == "n"}
-            return list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
+            outs = list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
+            if name == "convert" and args[0].type == "b1":
+                self.truth[outs[0]] = args[0]
+            return outs
         if name in ("broadcast", "reshape"):
             return list(args)
         return _LOWER[name](self, eqn.params, args)
@@ -272,7 +277,11 @@ def _lower_while(low: LaneLowering, p, args) -> list[Value]:
         return [values[place[f]] for f in first]
     types = [inits[k].type for k in kept]
     test, free = low.region(types, lambda *c: low.jaxpr(p["cond"], [*consts, *spread(c)]))
-    body, more = low.region(types, lambda *c: [low.jaxpr(p["body"], [*consts, *spread(c)])[k] for k in kept])
+
+    def turn(*carry):
+        new = low.jaxpr(p["body"], [*consts, *spread(carry)])
+        return [new[k] for k in kept]
+    body, more = low.region(types, turn)
     return spread(low.emit("loop", [inits[k] for k in kept], types, {}, [test, body], free | more))
 
 
@@ -285,9 +294,7 @@ def _equal_carries(body: Jaxpr, n_consts: int, inits) -> list[int]:
 
 
 def _lower_cond(low: LaneLowering, p, args) -> list[Value]:
-    index, operands = args[0], args[1:]
-    zero = low.emit("sub", [index, index], [index.type])[0]
-    which, = low.emit("ne", [index, zero], ["b1"])
+    which, operands = low.truth[args[0]], args[1:]
     no, yes = p["branches"]
     weight = max(program_cost(no), program_cost(yes))
     if weight <= CHEAP:
