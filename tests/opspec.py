@@ -8,6 +8,7 @@
 """
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import pathlib
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Any, Callable
 
 import mpmath
 import numpy as np
+
+import tlgrad
 
 M = mpmath.MPContext()
 M.dps = 60
@@ -214,8 +217,18 @@ def _own_rows():
     return [*ARITHMETIC, *ELEMENTARY, *words]
 
 
+def load_everything():
+    """Import every module of the package that defines a primitive."""
+    root = pathlib.Path(tlgrad.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text()
+        if "Primitive(" in text or "elementwise(" in text:
+            importlib.import_module("tlgrad." + ".".join(path.relative_to(root).with_suffix("").parts))
+
+
 def all_rows() -> dict[str, Any]:
     """Every row by primitive, those of other areas included."""
+    load_everything()
     rows: dict[str, Any] = {}
     found = list(_own_rows())
     for path in sorted(pathlib.Path(__file__).parent.glob("*/opspec_*.py")):
