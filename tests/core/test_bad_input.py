@@ -136,7 +136,8 @@ def test_endless_recursion_leaves_the_stack_usable():
 
 @pytest.mark.parametrize("x", [nan, inf, -inf, 0.0, -0.0], ids=str)
 @pytest.mark.parametrize("name", ["sin", "exp", "log", "sqrt", "tanh", "logistic", "softplus", "asin", "acosh",
-                                  "cbrt", "log1p", "expm1", "floor", "abs", "sign", "relu", "square", "reciprocal"])
+                                  "cbrt", "log1p", "expm1", "floor", "abs", "sign", "relu", "square",
+                                  "reciprocal"])
 def test_special_values_never_raise(name, x):
     f = getattr(tl, name)
     value = f(x)
@@ -200,7 +201,8 @@ def test_c056_integers():
     i16, i32 = (lambda v: tl.tensor(v, tl.int16)), (lambda v: tl.tensor(v, tl.int32))
     assert int(i16(222) * i16(222)) == -16252
     assert int(i32(-2 ** 31) // i32(-1)) == -2 ** 31 and int(i32(-2 ** 31) % i32(-1)) == 0
-    assert int(tl.tensor(-7) // 2) == -4 and int(tl.tensor(-7) % 3) == 2 and int(tl.tensor(0) ** tl.tensor(0)) == 1
+    assert int(tl.tensor(-7) // 2) == -4 and int(tl.tensor(-7) % 3) == 2
+    assert int(tl.tensor(0) ** tl.tensor(0)) == 1
     for f in (lambda x, y: x * y, lambda x, y: x // y, lambda x, y: x % y):
         assert tl.same_bits(tl.run(f)(i16(222), i16(-7)), f(i16(222), i16(-7)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import Iterator
 
+from tlgrad.core.dtypes import DType
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var
 from tlgrad.core.tensor import Tensor
 
@@ -43,7 +44,7 @@ class _Printer:
     def atom(self, atom) -> str:
         if type(atom) is Literal:
             return literal_text(atom.value)
-        return self.name(atom)
+        return self.name(atom) if type(atom) is Var else f"<{atom!r}: not an atom>"
 
     def reserve_hints(self, jaxpr: Jaxpr):
         """User names win over letters, wherever they are bound."""
@@ -110,6 +111,8 @@ def literal_text(value: Tensor) -> str:
 
 
 def _param_text(value) -> str:
+    if isinstance(value, DType):
+        return value.name
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     if isinstance(value, tuple):

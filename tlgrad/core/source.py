@@ -52,7 +52,7 @@ def _stores(code) -> dict[int, str]:
     """Offset of an instruction -> name that the next instruction stores its result under."""
     instructions = list(dis.get_instructions(code))
     return {a.offset: b.argval for a, b in zip(instructions, instructions[1:])
-            if b.opname in ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")}
+            if b.opname in ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL") and b.argval.isidentifier()}
 
 
 _USER, _INTERNAL, _TRANSFORM = range(3)
