@@ -26,6 +26,11 @@ FN long long fshl64(long long h, long long l, long long n) {
   return n & 63 ? (long long)(((limb)h << (n & 63)) | ((limb)l >> (64 - (n & 63)))) : h; }
 FN long long fshr64(long long h, long long l, long long n) {
   return n & 63 ? (long long)(((limb)l >> (n & 63)) | ((limb)h << (64 - (n & 63)))) : l; }
+FN long long low52(long long a, long long b) {
+  return (long long)((limb)a * (limb)b) & 0xfffffffffffffLL; }
+FN long long high52(long long a, long long b) {
+  a &= 0xfffffffffffffLL; b &= 0xfffffffffffffLL;
+  return (mulh64(a, b) << 12) | (long long)(((limb)a * (limb)b) >> 52); }
 FN long long below64(long long a, long long b) { return (limb)a < (limb)b; }
 """
 
@@ -254,7 +259,8 @@ class Limbs(CText):
 _WORD = {"shl": "shl64({}, {})", "lshr": "shr64({}, {})", "clz": "clz64({})",
          "fshl": "fshl64({}, {}, {})", "fshr": "fshr64({}, {}, {})",
          "umin": "below64({0}, {1}) ? {0} : {1}", "umax": "below64({0}, {1}) ? {1} : {0}",
-         "mul": "(long long)((limb){} * (limb){})"}
+         "mul": "(long long)((limb){} * (limb){})", "madlo": "{} + low52({}, {})",
+         "madhi": "{} + high52({}, {})"}
 
 
 def _is_wide(type):

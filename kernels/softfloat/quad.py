@@ -121,7 +121,7 @@ def _product_end(al, ah, bl, bh, low, high, rest, bits):
     """Round a product of 113 or 114 bits (high:low) with `bits` bits and a sticky one below it."""
     top = high.lshr(49)
     tall = top.ne(0)
-    rest = select(tall, rest | (low << bits + 1 if bits > 32 else 0), rest << 1)
+    rest = select(tall, rest | (low << bits), rest << 1)
     rest = rest & ((1 << bits + 1) - 1)
     low, high = select(tall, fshr(high, low, 1), low), select(tall, high.lshr(1), high)
     low, high = _round(low, high, (rest + ((1 << bits) - 1) + (low & 1)).lshr(bits + 1))

@@ -15,7 +15,8 @@ def width(type):
 
 
 class Words(LLVM):
-    """The LLVM emitter with integer types of any width, leading-zero count and funnel shifts."""
+    """The LLVM emitter with integer types of any width, leading-zero count, funnel shifts, and the
+    two halves of a 52-bit product added to a lane (AVX-512 IFMA)."""
 
     def type(self, type):
         scalar = TYPE.get(type, type)
@@ -35,8 +36,10 @@ class Words(LLVM):
             return self.emit(f"call {self.type(type)} {symbol}({self.typed(values[0])}, i1 false)")
         if name in ("fshl", "fshr", "umin", "umax"):
             return self.intrinsic(name, type, values)
-        if name in ("uitofp", "fptoui"):
-            return self.emit(f"{name} {self.typed(values[0])} to {self.type(type)}")
+        if name in ("madlo", "madhi"):
+            symbol = f"@llvm.x86.avx512.vpmadd52{name[3]}.uq.{64 * self.lanes}"
+            self.declare(symbol, self.type(type), [self.type(type)] * 3)
+            return self.emit(f"call {self.type(type)} {symbol}({', '.join(map(self.typed, values))})")
         return super().op(name, type, *values)
 
     def integer_table(self, name, type, numbers, index):

@@ -33,7 +33,7 @@ def bodies():
     """name -> (body on i128 values, operands)."""
     found = {f"wide_{n}": (lambda *v, n=n: getattr(wide, n)(BINARY128, *v), k) for n, k in WIDE.items()}
     found |= {f"quad_{n}": (lanes(getattr(quad, n)), WIDE[n]) for n in ("add", "mul", "div", "sqrt")}
-    found["quad_fma"] = lanes(quad_fma.fma), 3
+    found |= {"quad_fma": (lanes(quad_fma.fma), 3), "ifma_mul": (lanes(quad.mul_ifma), 2)}
     found |= {f"function_{n}": (b, 2 if n == "pow" else 1) for n, b in FUNCTIONS.items()}
     return found
 
