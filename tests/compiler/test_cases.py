@@ -31,7 +31,8 @@ def test_no_contraction():
     assert tl.run(lambda a, b: tl.fma(a, b, -(a * b)))(a, b).item() == 1.6653345369377347e-18
 
 
-@pytest.mark.parametrize("f", [lambda x: x * x + 0.5, lambda x: tl.sum(x * x), lambda x: tl.where(x > 0, x * x - x, x),
+@pytest.mark.parametrize("f", [lambda x: x * x + 0.5, lambda x: tl.sum(x * x),
+                               lambda x: tl.where(x > 0, x * x - x, x),
                                lambda x: tl.iterate(lambda v: v * v * 0.25 + 0.5, 10, x)],
                          ids=["polynomial", "sum", "select", "fold"])
 def test_no_fma_instruction_without_an_fma_primitive(f):
@@ -107,8 +108,8 @@ def test_an_edited_module_is_not_answered_from_the_disk_cache(tmp_path):
     env = {**os.environ, "TLGRAD_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     for step, expected in ((1, "[1.0, 2.0]"), (2, "[2.0, 3.0]")):
         (tmp_path / "steps.py").write_text(f"def step(): return {step}.0\n")
-        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True,
-                              check=True)
+        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True,
+                              text=True, check=True)
         assert done.stdout.strip() == expected
 
 

@@ -37,11 +37,11 @@ class Product:
     type: str
     order: str
 
-    def words(self, fresh: bool) -> list[int]:
-        """The words of a launch after its three addresses."""
+    def words(self, fresh: bool, rows: tuple[int, int]) -> list[int]:
+        """The words of a launch over some rows of C, after its three addresses."""
         batch, m, n, k = self.sizes
         size = 4 if self.type == "f32" else 8
-        values = dict(m_first=0, m_limit=m, n=n, k=k, fresh=int(fresh))
+        values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh))
         for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
             values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,
                        f"{name}_k": side.terms * size}

@@ -20,6 +20,7 @@ from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.native import call_maker, launcher
+from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
@@ -40,7 +41,7 @@ class Plan:
         self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
-        self.constants: dict[str, Any] = {"allocate": allocate, "contiguous": np.asarray,
+        self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
                                           "ndarray": np.ndarray}
         self.lines: list[str] = []
         self.wanted = self._wanted()
@@ -127,8 +128,7 @@ class Plan:
         for var in lowered.outs:
             self.names[var] = self._new(var.aval)
             args.append(self.names[var])
-        launch = self._constant(self._launch(lowered, compiled, step), "k")
-        self.lines.append(f"{launch}({', '.join(args)})")
+        self._run(self._launches(lowered, compiled, step), args)
         if lowered.faulty:                     # the primitives raise the error, or give the result
             inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
             meaning = self._constant(functools.partial(evaluate_arrays, self.jaxpr), "f")
@@ -150,9 +150,17 @@ class Plan:
         if len(eqn.ins) == 3:
             self.lines.append(f"{out}[...] = {self._array(self.grouping.view(eqn.ins[2]))}")
         work = prod(product.sizes)
-        launch = launcher().make(tile_kernel(product.type, product.order), [*offsets, 0],
-                                 product.words(len(eqn.ins) == 2), 0, product.sizes[0], work > RELEASE)
-        self.lines.append(f"{self._constant(launch, 'k')}({', '.join([*args, out])})")
+        kernel, release = tile_kernel(product.type, product.order), work > RELEASE
+        launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
+                                    product.sizes[0], release) for rows in parts(product.sizes[1], work // 8)]
+        self._run(launches, [*args, out])
+
+    def _run(self, launches, args):
+        """The line that runs the parts of a launch."""
+        if len(launches) == 1:
+            self.lines.append(f"{self._constant(launches[0], 'k')}({', '.join(args)})")
+        else:
+            self.lines.append(f"parallel({self._constant(launches, 'k')}, {', '.join(args)})")
 
     def _bind(self, expression) -> str:
         """A name for an intermediate array."""
@@ -168,12 +176,17 @@ class Plan:
     def _copied(self, operand) -> str:
         return self._bind(f"{self._array(operand.view)}.copy()")
 
-    def _launch(self, lowered: Lowered, compiled: Compiled, step: Step):
-        """The launch function: everything but the arrays is fixed."""
+    def _launches(self, lowered: Lowered, compiled: Compiled, step: Step) -> list:
+        """Launch functions, one a thread: everything but the arrays is fixed.  A reduction over all
+        lanes stays whole."""
         offsets, words, lanes, work = launch_facts(lowered)
-        release = work * max(step.weight, 1) > RELEASE
+        cost = work * max(step.weight, 1)
+        release = cost > RELEASE
         self.single = (lowered, compiled, release)
-        return launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, 0, lanes, release)
+        whole = lowered.kernel.nest == "lanes" and any(o.mode != "store" for o in lowered.kernel.outputs)
+        ranges = [(0, lanes)] if whole else parts(lanes, cost)
+        return [launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, lo, hi, release)
+                for lo, hi in ranges]
 
     def direct(self, aval):
         """(call, numbers of the inputs it takes) for a small program that is one kernel with one
