@@ -205,3 +205,26 @@ def test_traced_values_that_decide_a_shape_are_refused():
 ])
 def test_gradients_against_differences(f):
     tl.testing.check_grads(f, (V,), order=1, rtol=1e-8)
+
+
+def test_polynomials_by_roots_and_fit():
+    x, y = np.linspace(-1, 1, 20), np.sin(np.linspace(-1, 1, 20) * 3)
+    assert np.allclose(tn.polyfit(x, y, 3), np.polyfit(x, y, 3))
+    assert np.allclose(tn.polyfit(x, y, 2, w=1 + x**2), np.polyfit(x, y, 2, w=1 + x**2))
+    assert np.allclose(np.sort(np.asarray(tn.roots([1.0, -6, 11, -6, 0])).real), [0, 1, 2, 3])
+    assert np.allclose(tn.poly([1.0, 2.0, 3.0]), [1, -6, 11, -6])
+    for found, expected in zip(tn.polydiv([1.0, 5, 6, 1], [2.0, 1]), np.polydiv([1.0, 5, 6, 1], [2.0, 1])):
+        assert np.allclose(found, expected)
+    tl.testing.check_grads(lambda y: tn.polyfit(x, y, 2), (y,), order=1, rtol=1e-8)
+    assert tl.grad(lambda c: tn.max(tn.real(tn.roots(c))))(np.array([1.0, -6, 11, -6]))[3].item() == pytest.approx(-0.5)
+
+
+def test_indexed_objects_and_functions_over_axes():
+    assert np.array_equal(tn.r_[V, 1.0, 0:3], np.r_[V, 1.0, 0:3]) and np.array_equal(tn.c_[V, W], np.c_[V, W])
+    assert np.array_equal(tn.mgrid[0:3, 1:2:3j], np.mgrid[0:3, 1:2:3j])
+    assert np.array_equal(tl.tensor(A)[tn.ix_([0, 2], [1])], A[np.ix_([0, 2], [1])])
+    assert np.array_equal(tn.apply_along_axis(tn.cumsum, 1, C3), np.apply_along_axis(np.cumsum, 1, C3))
+    assert np.allclose(tn.apply_over_axes(tn.sum, C3, [0, 2]), np.apply_over_axes(np.sum, C3, [0, 2]))
+    for found, expected in zip(tn.histogram2d(V, W, 3), np.histogram2d(V, W, 3)):
+        assert np.allclose(found, expected)
+    assert tl.grad(lambda x: tn.sum(tn.r_[x, 2 * x]))(V).tolist() == [3] * 5
