@@ -1,0 +1,22 @@
+"""The table of `tlgrad/ops/derivatives.md`, row by row, by every route."""
+import pathlib
+import re
+
+import pytest
+from everywhere import slope
+
+import tlgrad as tl
+from tlgrad import ops
+
+TABLE = pathlib.Path(ops.__file__).parent / "derivatives.md"
+ROWS = re.findall(r"^\| *(\S*) *\| `(.+?)` \| `(.+?)` \|", TABLE.read_text(), re.M)
+
+
+def test_the_table_was_read():
+    assert len(ROWS) == sum(line.startswith("|") for line in TABLE.read_text().splitlines()) - 2 > 30
+
+
+@pytest.mark.parametrize("case, expression, value", ROWS, ids=[f"{c or 'row'}-{k}" for k, (c, _, _) in enumerate(ROWS)])
+def test_row(case, expression, value):
+    names = {"tl": tl, "d": slope, "inf": float("inf"), "nan": float("nan")}
+    assert eval(expression, names) == eval(value, names)
