@@ -23,7 +23,9 @@ from tlgrad.ops.promote import promote
 class Elementwise(Primitive):
     """A primitive that acts entry by entry.  Calling it promotes and broadcasts first."""
 
-    def __init__(self, name, arity, *, kinds, inexact=False, same=True, result=None, **rules):
+    def __init__(self, name, arity, *, kinds, inexact=False, same=True, result=None, impl=None, **rules):
+        if impl is not None:
+            meaning.INTRINSICS[name] = impl
         super().__init__(name, impl=meaning.implementation(name), abstract=self._abstract,
                          batch=self._batch, kind="elementwise", lower=("elementwise", name), **rules)
         self.arity, self.kinds, self.inexact, self.same, self.result = arity, kinds, inexact, same, result
@@ -104,6 +106,7 @@ def elementwise(name: str, doc: str, partials=None, *, kinds="fc", arity=None, i
 
     partials: one callable per operand, (y, *operands) -> dy/d operand, or None where it is zero.
     kinds:    dtype kinds it takes (b i u f c); if only inexact, integers are promoted to floats.
+    impl:     its meaning on NumPy arrays of hardware dtypes, unless `ops.meaning` has it already.
     """
     arity = arity or (len(partials) if partials else 1)
     inexact = not set(kinds) & set("biu") if inexact is None else inexact
