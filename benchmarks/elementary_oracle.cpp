@@ -97,6 +97,22 @@ extern "C" int filter(const char *name, kernel run, uint64_t from, uint64_t to, 
   return 0;
 }
 
+// For the negative words in [from, to) of an odd (flip = 2^31) or even (flip = 0) function: wrong[0..] gets those whose
+// result is not that of the positive word with the sign flipped, NaN aside. Returns how many there were.
+extern "C" int64_t mirror(kernel run, uint64_t from, uint64_t to, uint32_t flip, uint32_t *wrong, int64_t capacity) {
+  enum { N = 1 << 12 };
+  alignas(32) float x[N], o[N], z[N], p[N];
+  int64_t count = 0;
+  for (uint64_t s = from; s < to; s += N) {
+    for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)(s + i); memcpy(&x[i], &u, 4); z[i] = -x[i]; }
+    run(x, o, N); run(z, p, N);
+    for (int i = 0; i < N; i++)
+      if (word(o[i]) != (word(p[i]) ^ flip) && !(o[i] != o[i] && p[i] != p[i]) && count++ < capacity)
+        wrong[count - 1] = word(x[i]);
+  }
+  return count;
+}
+
 // The greatest relative distance of the body's unrounded value from libm's, over every step-th input.
 extern "C" double distance(const char *name, kernel run, uint64_t step) {
   enum { N = 1 << 12 };

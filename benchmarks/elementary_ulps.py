@@ -106,10 +106,10 @@ def measure(name, count, workers=2, function=None):
 
 def main(names, count, workers):
     """Measure `names` (all functions if empty) and update the committed table."""
-    table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     for name in names or FUNCTIONS:
         row = measure(name, count, workers)
         print(f"{name:10s} ulps {row['normal']:.4f} at {row['at']} subnormal {row['subnormal']:.4f} "
               f"misrounded {row['misrounded']:.4%} specials {row['specials']}", flush=True)
+        table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
         table[name] = row
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
