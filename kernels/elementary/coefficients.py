@@ -115,6 +115,7 @@ POLYNOMIALS = {
     "asin": (_over(MP.asin), TINY, MP.mpf("0.2501"), 15, None, (1,)),
     "erfcx": (_scaled_erfcx, -MP.mpf("0.52"), MP.mpf("0.747"), 23, None,
               (_head(_scaled_erfcx(MP.mpf(0))),)),
+    "erfcx_narrow": (_scaled_erfcx, -1, MP.mpf("0.441"), 21, None, ()),
     "loggamma": (_loggamma_over, -0.5, 0.5, 20, None,
                   (_head(1 - MP.euler), _head((MP.zeta(2) - 1) / 2))),
     "digamma": (_digamma_over, -0.5, 0.5, 24, None, (_head(_digamma_over(MP.mpf(0))),)),

@@ -10,7 +10,7 @@ Bounds: erf 0.6 ulp, erfc and gelu 0.8; subnormal results 1. Source: Shepherd & 
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
 from ..expr import copysign, fma_value as fma, horner, maximum, minimum, select
-from .exponential import expm1_parts, logistic_parts, power_of_two
+from .exponential import exp_small, expm1_parts, logistic_parts, power_of_two
 from .tables import numbers, table
 from .words import divide, fast_two_sum, horner_step, multiply, nearest, two_product, two_sum
 
@@ -145,9 +145,41 @@ def _halved(x, y):
     return select((x.abs() < 2.0 ** -60) & x.ne(0.0), above, y)
 
 
+# ---------------------------------------------------------------- narrow bodies
+
+def _tail_narrow(a, square):
+    """erfc(a) to about 2**-50 for 0 <= a <= 10.2, given its exact square; one division."""
+    w = a * 2.0 + 1.0
+    reciprocal = 1.0 / ((a + 4.0) * w)
+    t = (a - 4.0) * w * reciprocal
+    return exp_small(-square) * horner(numbers("erfcx_narrow"), t) * ((a + 4.0) * reciprocal)
+
+
+def erfc_narrow(x):
+    a = minimum(x.abs(), 10.2)
+    tail = _tail_narrow(a, a * a)
+    return select(x < 0.0, 2.0 - tail, tail)
+
+
 def gelu_erf_narrow(x):
-    return _halved(x, gelu_erf(x))
+    """x Q or x (1 - Q), Q = erfc(|x| / sqrt 2) / 2: no cancellation."""
+    b = minimum(x.abs(), 14.4)
+    q = _tail_narrow(b * numbers("root_half")[0], b * b * 0.5) * 0.5
+    return _gelu_ends(x, maximum(x, -14.4) * select(x < 0.0, q, 1.0 - q))
 
 
 def gelu_tanh_narrow(x):
-    return _halved(x, gelu_tanh(x))
+    """x / (1 + exp(-2u)), with the rounding errors of 2u kept: it can be 100."""
+    v = maximum(minimum(x, 15.0), -15.0)
+    c, c_low, d, d_low = numbers("gelu")
+    z = v * v
+    w = z * d
+    f, f_low = two_sum(w.like(c), w)
+    f_low = f_low + (fma(z, d, -w) + fma(z, d_low, c_low))
+    r = v * f
+    e = exp_small(-maximum(minimum(r, 150.0), -150.0), -fma(v, f_low, fma(v, f, -r)))
+    return _gelu_ends(x, maximum(x, -15.0) / (1.0 + e))
+
+
+def _gelu_ends(x, y):
+    return _halved(x, select((x > 14.0) | x.eq(0.0), x, y))

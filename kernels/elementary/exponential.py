@@ -82,10 +82,15 @@ def exp_parts(v, tail=None):
 
 # ---------------------------------------------------------------- exp, exp2, exp10
 
-def exp_narrow(x):
-    v = maximum(minimum(x, 89.0), -104.0)
+def exp_small(v, tail=None):
+    """exp(v + tail) to about 2**-51 for |v| <= 700, the tail tiny."""
     word, r = _reduce(v, "ln2_words", 1)
+    r = r if tail is None else r + tail
     return (horner(numbers("exp_narrow"), r).bits() + (word << 52)).as_float()
+
+
+def exp_narrow(x):
+    return exp_small(maximum(minimum(x, 89.0), -104.0))
 
 
 def exp_sixteenths(word, r, low, far):
@@ -186,10 +191,7 @@ def tanh_wide(x):
 
 
 def logistic_narrow(x):
-    v = -maximum(minimum(x, 104.0), -104.0)
-    word, r = _reduce(v, "ln2_words", 1)
-    e = (horner(numbers("exp_narrow"), r).bits() + (word << 52)).as_float()
-    return 1.0 / (1.0 + e)
+    return 1.0 / (1.0 + exp_small(-maximum(minimum(x, 104.0), -104.0)))
 
 
 def logistic_parts(x, tail=None):

@@ -1,11 +1,12 @@
 """lgamma and digamma.
 
-lgamma: from 8 on, Stirling's series. Below, x is moved to y = 2 + e, |e| <= 1/2, by x lgamma(x) = lgamma(x + 1), the
-product of the factors and its logarithm in two words; lgamma(2 + e) = e P(e). For x < 0 the reflection formula.
-digamma: from 8 on, the asymptotic series; on [1, 2] (x - root) P(x), the root in three words; the recurrence between
-and below; reflection for x < 0. Bounds: 0.8 ulp for x > 0. For x < 0 the functions have zeros that the
-reflection formula reaches by cancellation: an absolute error of 2**-54 max(1, |terms|) there.
-Source: Abramowitz & Stegun 6.1.17, 6.1.41, 6.3.7, 6.3.18; the polynomials are ours.
+lgamma: from 8 on, Stirling's series. Below, x is moved to y = 2 + e, |e| <= 1/2, by x lgamma(x) =
+lgamma(x + 1), the product of the factors and its logarithm in two words; lgamma(2 + e) = e P(e).
+For x < 0 the reflection formula. digamma: from 8 on, the asymptotic series; on [1, 2] (x - root)
+P(x), the root in three words; the recurrence between and below; reflection for x < 0. Bounds: 0.8
+ulp for x > 0. For x < 0 the functions have zeros that the reflection formula reaches by
+cancellation: an absolute error of 2**-54 max(1, |terms|) there. Source: Abramowitz & Stegun
+6.1.17, 6.1.41, 6.3.7, 6.3.18; the polynomials are ours.
 """
 from ..expr import fma_value as fma, horner, select
 from .logarithm import log_any_parts

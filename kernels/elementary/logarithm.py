@@ -8,7 +8,7 @@ relative error about 2**-64. A second word of the argument enters as r + rl. Bou
 16(4), 1990; the exact reduction is ours.
 """
 from ..expr import copysign, fma_value as fma, horner, minimum, rare, select
-from .exponential import TWO_52, exp_of_words, exp_parts
+from .exponential import TWO_52, exp_of_words, exp_parts, exp_small
 from .tables import numbers, table
 from .words import divide, fast_two_sum, multiply, root, two_product, two_sum
 
@@ -51,10 +51,11 @@ class Split:
         return select(self.k > 60.0, 0.0, low * power * self.c)
 
 
-def _log_narrow(u, exact=None):
-    """log(u) for a positive normal u; `exact` is u - 1 before rounding."""
+def _log_narrow(u, exact=None, low=None):
+    """log(u + low) for a positive normal u; `exact` is u - 1 before rounding."""
     p = Split(u, ("log_c", "log_one"))
-    r = p.r if exact is None else select(p.middle, exact, p.r)
+    r = p.r if low is None else p.r + p.scaled(low)
+    r = r if exact is None else select(p.middle, exact, r)
     q = horner(numbers("log_narrow")[1:], r)
     return fma(p.k, numbers("ln2_words")[0], p.logs[0] + fma(r * r, q, r))
 
@@ -265,6 +266,14 @@ def softplus(x):
         from_below = exp_of_words(x, x.like(0.0))
         return (select(x <= -700.0, from_below, select(a < 700.0, y, x)),)
     return rare(~(a < 700.0), slow, y)
+
+
+def softplus_narrow(x):
+    a = minimum(x.abs(), 110.0)
+    e = exp_small(-a)
+    u, low = fast_two_sum(e.like(1.0), e)
+    y = _log_narrow(u, e, low) + select(x > 0.0, x, 0.0)
+    return select(x.eq(x), y, x)
 
 
 def logaddexp(x, y):
