@@ -10,6 +10,7 @@ def main(arguments):
     parser.add_argument("--exhaustive", action="store_true", help="all 2**32 binary32 inputs")
     parser.add_argument("--ulps", action="store_true", help="binary64 errors against MPFR")
     parser.add_argument("--time", action="store_true", help="cost, and NumPy and JAX beside it")
+    parser.add_argument("--peers", action="store_true", help="with --time: their accuracy again")
     parser.add_argument("--page", action="store_true", help="write docs/elementary.md from the tables")
     parser.add_argument("--count", type=float, default=1e7, help="arguments per function of --ulps")
     parser.add_argument("--workers", type=int, default=2)
@@ -19,6 +20,6 @@ def main(arguments):
     if options.ulps:
         elementary_ulps.main(options.names, int(options.count), options.workers)
     if options.time:
-        elementary_timing.main(options.names)
+        elementary_timing.main(options.names, options.peers)
     if options.page:
         elementary_page.main()

@@ -46,8 +46,8 @@ TIMING_HEAD = """
 
 Nanoseconds per element on one core of a shared virtual machine with AVX2 and FMA but **no AVX-512** (AMD
 EPYC, Zen 3 class). *L1* is our kernel on 4,096 elements timed from C, minimum and in brackets the quartiles
-of 15 rounds; the others are minima on 2^18 elements (JAX may use both cores there). Ratios are to ours on
-2^18 elements: above 1, ours is faster. The machine was busy with other work, so the ratios within a line mean
+of 31 rounds; the others are minima on 2^16 elements (JAX may use both cores there). Ratios are to ours on
+2^16 elements: above 1, ours is faster. The machine was busy with other work, so the ratios within a line mean
 more than the figures. SciPy stands in where NumPy has no such function.
 
 """
@@ -106,7 +106,7 @@ def timing_text():
             rows.append((name, dtype, f"{c['small'][0]:.2f} [{c['small'][2]:.2f}, {c['small'][3]:.2f}]",
                          f"{c['large'][0]:.2f}", *ratios))
     slow = json.loads(elementary_timing.PATHS_TABLE.read_text())
-    return (TIMING_HEAD + _table(("function", "dtype", "L1", "2^18", "NumPy / ours", "JAX / ours"), rows)
+    return (TIMING_HEAD + _table(("function", "dtype", "L1", "2^16", "NumPy / ours", "JAX / ours"), rows)
             + "\nTime of arguments off the fast path, over that of ordinary ones:\n\n"
             + _table(("arguments", "ratio"), slow.items()))
 
