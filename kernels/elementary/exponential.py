@@ -191,7 +191,13 @@ def tanh_wide(x):
 
 
 def logistic_narrow(x):
-    return 1.0 / (1.0 + exp_small(-maximum(minimum(x, 104.0), -104.0)))
+    """1 / (1 + exp(-x)). Near 0 it is 1/2 + x/4 - x**3 / 48: a midpoint of binary32 belongs nearer 1/2."""
+    y = 1.0 / (1.0 + exp_small(-maximum(minimum(x, 104.0), -104.0)))
+
+    def slow():
+        step = select(x < 0.0, y.bits().like(1), -1)
+        return (select(x.abs() < 0.01, (y.bits() + step).as_float(), y),)
+    return rare((y.bits() << 35).eq(-(1 << 63)), slow, y)
 
 
 def logistic_parts(x, tail=None):
