@@ -3,7 +3,7 @@
 atan: with n / d = min / max of |y| and |x|, c = k / 8 the nearest eighth, atan(n / d) = atan(c) +
 atan(q), q = (n - c d) / (d + c n), |q| <= 1/16; atan(c) from a table in two words, the polynomial
 has degree 6 in q**2. asin, acos: a polynomial in x**2 up to 1/2; beyond, pi/2 - 2 asin(sqrt((1 -
-x) / 2)) with the root in two words. Bounds: atan, atan2 0.55 ulp, asin and acos 0.8. Source:
+x) / 2)) with the root in two words. Bounds: atan, atan2 0.51 ulp, asin and acos 0.65. Source:
 fdlibm's identities; the tables are ours.
 """
 from ..expr import copysign, fma_value as fma, horner, minimum, rare, select, sqrt
