@@ -19,13 +19,15 @@ from tlgrad.frontend import meaning
 class Block:
     """Nodes that run in order; `parent` is the block around it."""
 
-    __slots__ = ("parent", "params", "nodes", "outs")
+    __slots__ = ("parent", "params", "nodes", "outs", "free")
 
     def __init__(self, parent: "Block | None"):
         self.parent = parent
         self.params: list[Symbol] = []
         self.nodes: list = []
         self.outs: list = []
+        #: symbols read from around it, once the block is finished
+        self.free: list[Symbol] | None = None
 
 
 class Op:

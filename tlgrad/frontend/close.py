@@ -95,7 +95,13 @@ def _sweep(block, live):
 
 
 def free_symbols(block: Block) -> list[Symbol]:
-    """Symbols that a block reads from around it, in order of first use."""
+    """Symbols that a finished block reads from around it, in order of first use."""
+    if block.free is None:
+        block.free = _free_symbols(block)
+    return block.free
+
+
+def _free_symbols(block):
     found: dict[Symbol, None] = {}
     bound = set(block.params)
     for node in block.nodes:

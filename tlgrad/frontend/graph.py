@@ -166,6 +166,11 @@ def _names(x, into: set):
                 _names(e, into)
 
 
+def guards(s: Node) -> bool:
+    """True for the check that follows a statement inside try."""
+    return s.kind == "Assign" and s.value.kind == "Global" and s.value.name == "exception_check"
+
+
 def reads(s: Node) -> set:
     """Names that a statement reads."""
     found: set = set()
@@ -181,7 +186,8 @@ class Graph:
 
     blocks: label -> [Node];  loops: header -> labels;  joins: label -> join labels that it
     dominates;  after: header -> labels outside that the loop leads to;  live: label -> names;
-    carried: header -> names;  defs: name -> its only right-hand side (None: several).
+    carried: header -> names;  defs: name -> its only right-hand side (None: several);  tries: it has
+    a try statement.
     """
 
     def __init__(self, func):
@@ -197,6 +203,7 @@ class Graph:
         self.order, self.loops, self.joins, self.after = flow.order, flow.loops, flow.joins, flow.after
         self.entry = min(raw)
         self.blocks = {b: [_statement(s, ir) for s in raw[b].body] for b in flow.order}
+        self.tries = any(guards(s) for body in self.blocks.values() for s in body)
         self.defs: dict = {}
         uses, assigned = {}, {}
         for b, body in self.blocks.items():

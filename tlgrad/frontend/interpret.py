@@ -10,7 +10,8 @@ import math
 import operator
 
 from tlgrad.frontend.block import Symbol
-from tlgrad.frontend.meaning import BINARY, IN_PLACE
+from tlgrad.frontend.graph import guards
+from tlgrad.frontend.meaning import IN_PLACE
 from tlgrad.frontend.state import STEPS, Split
 from tlgrad.frontend.values import UNDEF, Exit, scalar
 
@@ -67,7 +68,7 @@ class Regions:
         calls = s.kind == "Assign" and s.value.kind == "Expr" and s.value.op in ("call", "binop", "getitem")
         base = self.snapshot() if self.heap and calls else None
         try:
-            fault = self.fault(s, env) if not nofault and guarded(body, idx) else None
+            fault = self.fault(s, env) if fr.g.tries and not nofault and guarded(body, idx) else None
             if fault is not None:       # inside try: the exception edge, tested before the operation
                 return self.split_fault(fr, label, idx, env, stops, joins, fault)
             if s.kind in TERMINATORS or idx == len(body) - 1:
@@ -104,7 +105,7 @@ class Regions:
         condition, code, marks = raised
 
         def bad(e, st):
-            if not guarded(fr.g.blocks[label], idx):
+            if not (fr.g.tries and guarded(fr.g.blocks[label], idx)):
                 return {"err": Exit({"$exc": code, **marks}, self.snapshot())}, self.code(fr, "err")
             e["$raised"], e["$exc"] = True, code
             e.update(marks)
@@ -202,8 +203,7 @@ class Regions:
 
 def guarded(body, idx) -> bool:
     """True for a statement inside try: an exception check follows it in its block."""
-    return any(s.kind == "Assign" and s.value.kind == "Global" and s.value.name == "exception_check"
-               for s in body[idx + 1:])
+    return any(map(guards, body[idx + 1:]))
 
 
 def _hashable(f):
@@ -212,6 +212,3 @@ def _hashable(f):
     except TypeError:
         return None
     return f
-
-
-__all__ = ["Regions", "guarded", "BINARY"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import cmath
+import functools
 import math
 import operator
 
@@ -18,6 +19,7 @@ from tlgrad.core.tensor import python_scalar
 from tlgrad.core.trace import Value
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
 from tlgrad.ops.convert import convert
+from tlgrad.ops.define import Elementwise
 from tlgrad.ops.methods import power
 from tlgrad.ops.promote import as_dtype_value, common_dtype
 
@@ -90,8 +92,43 @@ def is_bool(v) -> bool:
     return isinstance(v, (bool, np.bool_)) or isinstance(v, Value) and v.aval.dtype is dtypes.bool_
 
 
+@functools.lru_cache(maxsize=1024)
+def _literal(v, kind, dtype):
+    """A Python number other than zero in the format of the operand beside it."""
+    return as_dtype_value(python_scalar(v), dtype)
+
+
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def _beside(v, aval):
+    """A concrete operand that takes the format of a strong one; None where promotion decides."""
+    if type(v) not in (int, float) or v == 0 or v != v:
+        return None
+    fits = _RANK[aval.dtype.kind] >= _RANK[_PYTHON[type(v)].dtype.kind]
+    return _literal(v, type(v), aval.dtype) if fits else None
+
+
+def direct(f, a, b):
+    """f of two scalars; the common cases without the general rules of promotion and broadcasting."""
+    x, y = isinstance(a, Value) and a.aval, isinstance(b, Value) and b.aval
+    if x and y and x is y and not x.weak:
+        return f.bind(a, b)
+    if x and not y and not x.weak and (b_value := _beside(b, x)) is not None:
+        return f.bind(a, b_value)
+    if y and not x and not y.weak and (a_value := _beside(a, y)) is not None:
+        return f.bind(a_value, b)
+    return f(a, b)
+
+
 def _arithmetic(f):
-    return lambda a, b: f(_number(a), _number(b))
+    if not isinstance(f, Elementwise) or f.inexact:
+        return lambda a, b: f(_number(a), _number(b))
+    return lambda a, b: direct(f, _number(a), _number(b))
+
+
+def _comparison(f):
+    return lambda a, b: direct(f, a, b)
 
 
 def _bits(f):
@@ -104,8 +141,9 @@ BINARY = {
     operator.mod: _arithmetic(ar.remainder), operator.pow: _arithmetic(power),
     operator.lshift: _arithmetic(lo.shift_left), operator.rshift: _arithmetic(lo.shift_right),
     operator.and_: _bits(lo.and_), operator.or_: _bits(lo.or_), operator.xor: _bits(lo.xor),
-    operator.lt: lo.lt, operator.le: lo.le, operator.gt: lo.gt, operator.ge: lo.ge,
-    operator.eq: lo.eq, operator.ne: lo.ne}
+    **{op: _comparison(f) for op, f in {
+        operator.lt: lo.lt, operator.le: lo.le, operator.gt: lo.gt, operator.ge: lo.ge,
+        operator.eq: lo.eq, operator.ne: lo.ne}.items()}}
 
 
 def is_index(a, b) -> bool:
