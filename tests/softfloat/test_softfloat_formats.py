@@ -129,6 +129,15 @@ def test_one_plus_two_to_minus_100_squared():
     assert x * x == 1 + Float(binary128, 2) ** -99 and x != 1
 
 
+def test_powers_of_scalars():
+    quad = lambda x: Float(binary128, x)
+    assert [str(quad(x) ** n) for x, n in (("-0.0", 3), ("-0.0", -3), ("-inf", -1), ("inf", 2),
+                                           ("nan", 0), ("nan", 1), (0, 0), (3, -2))] == [
+        "-0.0", "-inf", "-0.0", "inf", "1.0", "nan", "1.0", str(quad(Fraction(1, 9)))]
+    with pytest.raises(ValueError, match="exact powers stop"):
+        quad(2) ** (1 << 30)
+
+
 @pytest.mark.parametrize("name, word", [("float8_e4m3fn", 0x7f), ("float8_e5m2", 0x7c),
                                         ("float8_e4m3fnuz", 0x80)])
 def test_overflow_by_convention(name, word):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from tlgrad.softfloat import arith, compare, convert, text
 from tlgrad.softfloat.arith import Environment
-from tlgrad.softfloat.format import Binary
+from tlgrad.softfloat.format import FINITE, INFINITE, NAN, Binary
 
 
 class Float:
@@ -151,10 +151,23 @@ class Float:
         return self._binary(arith.mod, other)
 
     def __pow__(self, exponent):
+        """The power of an integer exponent, worked out exactly and rounded once."""
         if not isinstance(exponent, int):
             return NotImplemented
-        value = self.to_fraction() ** exponent
-        return self._with(convert.from_fraction(self.format, value))
+        if abs(exponent) > 1 << 20:
+            raise ValueError(f"exponent {exponent}: exact powers stop at 2**20; use tl.pow on tensors")
+        kind, sign, sig, _ = self.format.unpack(self.bits)
+        if exponent == 0:
+            return self._with(self.format.one)
+        if kind != FINITE or sig == 0:
+            return self._power_of_special(kind, sign and exponent & 1, exponent > 0)
+        return self._with(convert.from_fraction(self.format, self.to_fraction() ** exponent))
+
+    def _power_of_special(self, kind, sign, grows):
+        if kind == NAN:
+            return self
+        large = (kind == INFINITE) == grows
+        return self._with(self.format.infinity(sign) if large else self.format.zero(sign))
 
     def __neg__(self):
         return self._with(arith.neg(self.format, self.bits))
