@@ -162,12 +162,27 @@ class Lanes(Nest):
         return self.e.loop(blocks, block, carried)
 
     def addresses(self, pointers, base, left, full):
-        """Operand -> where this block reads or writes: memory, or the buffer of a part."""
-        e, direct = self.e, {}
+        """Operand -> where this block reads or writes: memory, or the buffer of a part.
+
+        `full` is an i1; None says that the block is whole.
+        """
+        direct = {}
         for n, value in self.streams():
             if not self.strided(n):
                 direct[n] = self.e.at(pointers[n], self.e.i64("mul", base, SIZES[value.type]))
-                self.prefetch(direct[n], value.type)
+                self.prefetch(n, direct[n], value.type)
+        where = direct if full is None else self.part(direct, left, full)
+        for n, value in self.streams():
+            if self.strided(n):
+                step = self.words["stride", n, self.kernel.rank - 1]
+                count = str(self.block_size) if left is None else left
+                self.fill(n, value, self.e.at(pointers[n], self.e.i64("mul", base, step)), step, count)
+                where[n] = self.buffers[n]
+        return where
+
+    def part(self, direct, left, full):
+        """The buffers in place of memory where a block is not full."""
+        e = self.e
         top, part, ready = e.block, e.label("part"), e.label("ready")
         e.branch(full, ready, part)
         e.start(part)
@@ -177,14 +192,8 @@ class Lanes(Nest):
         end = e.block
         e.jump(ready)
         e.start(ready)
-        where = {n: e.emit(f"phi ptr [ {direct[n]}, %{top} ], [ {self.buffers[n]}, %{end} ]")
-                 for n in direct}
-        for n, value in self.streams():
-            if self.strided(n):
-                step = self.words["stride", n, self.kernel.rank - 1]
-                self.fill(n, value, self.e.at(pointers[n], self.e.i64("mul", base, step)), step, left)
-                where[n] = self.buffers[n]
-        return where
+        return {n: e.emit(f"phi ptr [ {direct[n]}, %{top} ], [ {self.buffers[n]}, %{end} ]")
+                for n in direct}
 
     def strided(self, n):
         return n < len(self.kernel.inputs) and self.kernel.inputs[n].access == "strided"
@@ -201,12 +210,15 @@ class Lanes(Nest):
             self.e.lines.append(f"  store {memory} {x}, ptr {there}, align {size}")
         self.e.loop(self.block_size, one)
 
-    def prefetch(self, pointer, type):
-        """Ask for the cache lines of a later block."""
-        self.e.declarations["prefetch"] = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
+    def prefetch(self, n, pointer, type):
+        """Ask for the cache lines of a later block of operand n."""
         for line in range(0, self.block_size * SIZES[type], 64):
-            ahead = self.e.at(pointer, AHEAD * SIZES[type] + line)
-            self.e.lines.append(f"  call void @llvm.prefetch(ptr {ahead}, i32 0, i32 3, i32 1)")
+            self.touch(self.e.at(pointer, AHEAD * SIZES[type] + line))
+
+    def touch(self, pointer):
+        """Ask for the cache line at an address."""
+        self.e.declarations["prefetch"] = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
+        self.e.lines.append(f"  call void @llvm.prefetch(ptr {pointer}, i32 0, i32 3, i32 1)")
 
     def read_rows(self, pointers):
         """Bind the operands that have one entry per row."""
@@ -233,7 +245,7 @@ class Lanes(Nest):
             for n, value in stores:
                 target = self.e.at(pointers[n], self.e.i64("mul", base, SIZES[value.type]))
                 self.copy(self.buffers[n], target, left, value.type)
-        if stores:
+        if stores and full is not None:
             self.e.when(e.emit(f"xor i1 {full}, true"), copy_out)
 
     def copy(self, source, target, count, type):

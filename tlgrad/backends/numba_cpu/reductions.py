@@ -5,64 +5,84 @@ Every result is combined in index order; many results are in flight side by side
 from __future__ import annotations
 
 from tlgrad.backends.numba_cpu.combine import accumulate, identity
-from tlgrad.backends.numba_cpu.nests import Lanes
+from tlgrad.backends.numba_cpu.nests import AHEAD, Lanes
 from tlgrad.codegen.ir import SIZES
 from tlgrad.kernels.tiles.loops import transposed
 
+#: bytes of accumulators that are kept while the rows pass by
+CHUNK_BYTES = 16384
+
 
 class Columns(Lanes):
-    """A reduction over the rows: lanes side by side, every lane with its own accumulator."""
+    """A reduction over the rows: chunks of lanes, whose accumulators stay in the cache while all rows
+    pass by."""
 
     def loops(self):
         k, e = self.kernel, self.e
         self.block_size = self.lanes * self.unroll
         self.reduced = [o for o in k.outputs if o.mode != "store"]
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
-        results = [self.scratch(o.value.type, self.block_size) for o in self.reduced]
-        count = self.e.i64("sub", "%hi", "%lo")
-        blocks = self.e.i64("sdiv", self.e.i64("add", count, self.block_size - 1), self.block_size)
+        widest = max(SIZES[o.value.type] for o in self.reduced)
+        self.chunk = CHUNK_BYTES // widest // self.block_size * self.block_size
+        self.accs = [self.scratch(o.value.type, self.chunk) for o in self.reduced]
+        count = e.i64("sub", "%hi", "%lo")
 
-        def block(b, _):
-            base = self.e.i64("add", "%lo", self.e.i64("mul", b, self.block_size))
-            left = self.e.i64("sub", "%hi", base)
-            full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
-            accs = self.down(base, left, full)
-            self.finish_block(accs, results, base, left, full)
-        self.e.loop(blocks, block)
+        def chunk(c, _):
+            first = e.i64("add", "%lo", e.i64("mul", c, self.chunk))
+            left = e.smin(e.i64("sub", "%hi", first), str(self.chunk))
+            blocks = e.i64("sdiv", e.i64("add", left, self.block_size - 1), self.block_size)
+            e.loop(blocks, lambda b, _: self.clear(b))
+            e.loop(self.words["size", 0], lambda r, _: self.row(r, first, left, blocks))
+            for acc, n in zip(self.accs, self.result_numbers()):
+                type = k.outputs[n].value.type
+                target = e.at(self.words["out", n], e.i64("mul", first, SIZES[type]))
+                self.copy_bytes(acc, target, e.i64("mul", left, SIZES[type]))
+        e.loop(e.i64("sdiv", e.i64("add", count, self.chunk - 1), self.chunk), chunk)
 
-    def down(self, base, left, full):
-        """Combine all rows of one block of lanes; handles of the accumulators."""
-        carried = [(self.e.type(o.value.type), identity(self.e, o.mode, o.value.type))
-                   for o in self.reduced for _ in range(self.unroll)]
+    def result_numbers(self):
+        """Numbers of the outputs that are reductions."""
+        return [n for n, o in enumerate(self.kernel.outputs) if o.mode != "store"]
+
+    def places(self, acc, b, type):
+        """Addresses of the accumulators of block b."""
+        base = self.e.at(acc, self.e.i64("mul", b, self.block_size * SIZES[type]))
+        return [self.e.at(base, u * self.lanes * SIZES[type]) for u in range(self.unroll)]
+
+    def clear(self, b):
+        """The accumulators of one block start."""
+        for o, acc in zip(self.reduced, self.accs):
+            for place in self.places(acc, b, o.value.type):
+                self.store_vector(identity(self.e, o.mode, o.value.type), place, o.value.type)
+
+    def row(self, r, first, left, blocks):
+        """Combine one row into the accumulators."""
+        e = self.e
+        pointers = self.row_pointers(r)
+        self.read_rows(pointers)
         keep = dict(self.body.env)
 
-        def row(r, accs):
-            pointers = self.row_pointers(r)
-            self.read_rows(pointers)
-            where = self.addresses(pointers, base, left, full)
+        def block(b, _):
+            at = e.i64("mul", b, self.block_size)
+            rest = e.i64("sub", left, at)
+            full = e.emit(f"icmp sge i64 {rest}, {self.block_size}")
+            base = e.i64("add", first, at)
+            where = self.addresses(pointers, base, rest, full)
             self.read(where)
             self.body.run(self.kernel.ops)
-            self.write(where, pointers, base, left, full)
-            terms = [x for o in self.reduced for x in self.body.env[o.value]]
-            modes = [o for o in self.reduced for _ in range(self.unroll)]
-            out = [accumulate(self.e, o.mode, o.value.type, a, x) for o, a, x in zip(modes, accs, terms)]
+            self.write(where, pointers, base, rest, full)
+            for o, acc in zip(self.reduced, self.accs):
+                type = o.value.type
+                for place, x in zip(self.places(acc, b, type), self.body.env[o.value]):
+                    old = self.load_vector(place, type)
+                    self.store_vector(accumulate(e, o.mode, type, old, x), place, type)
             self.body.env = dict(keep)
-            return out
-        return self.e.loop(self.words["size", 0], row, carried)
+        e.loop(blocks, block)
 
-    def finish_block(self, accs, results, base, left, full):
-        """Write the accumulators of one block."""
-        k = self.kernel
-        outs = [n for n, o in enumerate(k.outputs) if o.mode != "store"]
-        for m, (n, buffer) in enumerate(zip(outs, results)):
-            type = k.outputs[n].value.type
-            step = self.lanes * SIZES[type]
-            target = self.e.at(self.words["out", n], self.e.i64("mul", base, SIZES[type]))
-            place = self.e.emit(f"select i1 {full}, ptr {target}, ptr {buffer}")
-            for u in range(self.unroll):
-                self.store_vector(accs[m * self.unroll + u], self.e.at(place, u * step), type)
-            self.e.when(self.e.emit(f"xor i1 {full}, true"),
-                      lambda: self.copy(buffer, target, left, type))
+    def copy_bytes(self, source, target, count):
+        """Copy `count` bytes."""
+        self.e.declarations["memcpy"] = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+        self.e.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, "
+                            "i1 false)")
 
 
 class Rows(Lanes):
@@ -74,39 +94,66 @@ class Rows(Lanes):
         self.reduced = [o for o in k.outputs if o.mode != "store"]
         self.buffers = {m: self.scratch(v.type, n) for m, v in self.streams()}
         results = [self.scratch(o.value.type, n) for o in self.reduced]
-        count = self.e.i64("sub", "%hi", "%lo")
-        bands = self.e.i64("sdiv", self.e.i64("add", count, n - 1), n)
+        count = e.i64("sub", "%hi", "%lo")
 
         def band(b, _):
-            first = self.e.i64("add", "%lo", self.e.i64("mul", b, n))
-            left = self.e.i64("sub", "%hi", first)
-            last = self.e.i64("sub", self.e.smin(left, n), "1")
-            rows = [self.row_pointers(self.e.i64("add", first, self.e.smin(str(r), last))) for r in range(n)]
+            first = e.i64("add", "%lo", e.i64("mul", b, n))
+            left = e.i64("sub", "%hi", first)
+            last = e.i64("sub", e.smin(left, str(n)), "1")
+            rows = [self.row_pointers(e.i64("add", first, e.smin(str(r), last))) for r in range(n)]
             accs = self.along(rows)
             full = e.emit(f"icmp sge i64 {left}, {n}")
-            Columns.finish_block(self, accs, results, first, left, full)
-        self.e.loop(bands, band)
+            self.finish_block(accs, results, first, left, full)
+        e.loop(e.i64("sdiv", e.i64("add", count, n - 1), n), band)
+
+    def finish_block(self, accs, results, base, left, full):
+        """Write the accumulators of a band."""
+        k = self.kernel
+        outs = [n for n, o in enumerate(k.outputs) if o.mode != "store"]
+        for m, (n, buffer) in enumerate(zip(outs, results)):
+            type = k.outputs[n].value.type
+            target = self.e.at(self.words["out", n], self.e.i64("mul", base, SIZES[type]))
+            place = self.e.emit(f"select i1 {full}, ptr {target}, ptr {buffer}")
+            self.store_vector(accs[m], place, type)
+            self.e.when(self.e.emit(f"xor i1 {full}, true"), lambda: self.copy(buffer, target, left, type))
 
     def along(self, rows):
-        """Combine the terms of L rows, L at a time."""
-        n = self.lanes
+        """Combine the terms of L rows: whole blocks of L terms, then the rest."""
+        e, n = self.e, self.lanes
         terms = self.words["size", 1]
-        blocks = self.e.i64("sdiv", self.e.i64("add", terms, n - 1), n)
-        carried = [(self.e.type(o.value.type), identity(self.e, o.mode, o.value.type)) for o in self.reduced]
+        whole = e.i64("sdiv", terms, n)
+        carried = [(e.type(o.value.type), identity(e, o.mode, o.value.type)) for o in self.reduced]
 
         def block(b, accs):
-            base = self.e.i64("mul", b, n)
-            left = self.e.i64("sub", terms, base)
-            full = self.e.emit(f"icmp sge i64 {left}, {n}")
-            lines = [self.line(pointers, base, left, full) for pointers in rows]
-            return [self.combine(o, acc, [line[m] for line in lines], left, full)
-                    for m, (o, acc) in enumerate(zip(self.reduced, accs))]
-        return self.e.loop(blocks, block, carried)
+            return self.block(rows, e.i64("mul", b, n), accs, None)
+        accs = e.loop(whole, block, carried)
+        done = e.i64("mul", whole, n)
+        left = e.i64("sub", terms, done)
+        ragged = e.emit(f"zext i1 {e.emit(f'icmp sgt i64 {left}, 0')} to i64")
+        rest = [(t, x) for (t, _), x in zip(carried, accs)]
+        return e.loop(ragged, lambda _, now: self.block(rows, done, now, left), rest)
 
-    def line(self, pointers, base, left, full):
+    def block(self, rows, base, accs, left):
+        """L terms of L rows, or `left` of them."""
+        lines = [self.line(pointers, base, left) for pointers in rows]
+        return [self.combine(o, acc, [line[m] for line in lines], left)
+                for m, (o, acc) in enumerate(zip(self.reduced, accs))]
+
+    def prefetch(self, n, pointer, type):
+        """Ask for terms further on, or in short rows for those of the next band."""
+        stride = self.words.get(("stride", n, 0))
+        ahead = str(AHEAD * SIZES[type])
+        if stride is not None:
+            near = self.e.emit(f"icmp slt i64 {self.words['size', 1]}, {4 * AHEAD}")
+            band = self.e.i64("mul", stride, self.lanes)
+            ahead = self.e.emit(f"select i1 {near}, i64 {band}, i64 {ahead}")
+        self.touch(self.e.at(pointer, ahead))
+
+    def line(self, pointers, base, left):
         """Compute L terms of one row; the vectors to reduce."""
         keep = dict(self.body.env)
         self.read_rows(pointers)
+        full = "false" if left is not None else None
         where = self.addresses(pointers, base, left, full)
         self.read(where)
         self.body.run(self.kernel.ops)
@@ -115,23 +162,13 @@ class Rows(Lanes):
         self.body.env = keep
         return out
 
-    def combine(self, out, acc, lines, left, full):
-        """Fold L columns of L rows into the accumulator; only the first `left` when not full."""
+    def combine(self, out, acc, lines, left):
+        """Fold L columns of L rows into the accumulator; only the first `left` of them if given."""
         e, type = self.e, out.value.type
-        columns = transposed(e, e.type(type), lines)
-        whole, part, join = e.label("whole"), e.label("tail"), e.label("folded")
-        e.branch(full, whole, part)
-        e.start(whole)
-        a = acc
-        for x in columns:
-            a = accumulate(e, out.mode, type, a, x)
-        e.jump(join)
-        e.start(part)
-        b = acc
-        for j, x in enumerate(columns):
-            live = e.emit(f"icmp sgt i64 {left}, {j}")
-            new = accumulate(e, out.mode, type, b, x)
-            b = e.emit(f"select i1 {live}, {e.type(type)} {new}, {e.type(type)} {b}")
-        e.jump(join)
-        e.start(join)
-        return e.emit(f"phi {e.type(type)} [ {a}, %{whole} ], [ {b}, %{part} ]")
+        for j, x in enumerate(transposed(e, e.type(type), lines)):
+            new = accumulate(e, out.mode, type, acc, x)
+            if left is not None:
+                live = e.emit(f"icmp sgt i64 {left}, {j}")
+                new = e.emit(f"select i1 {live}, {e.type(type)} {new}, {e.type(type)} {acc}")
+            acc = new
+        return acc
