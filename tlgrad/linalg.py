@@ -15,6 +15,7 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, ShapeError
+from tlgrad.krylov import cg, gmres
 from tlgrad.numpy import (cross, matmul, matrix_transpose, norms, outer, reductions, shaping, tensordot,
                           vecdot, vector_norm)
 from tlgrad.numpy.arrays import as_array, axes_of, one_dtype
@@ -31,9 +32,10 @@ from tlgrad.ops.layout import zeros
 from tlgrad.ops.promote import broadcast_shapes, broadcast_to
 from tlgrad.ops.shape import slice_axis
 
-__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
-           "lstsq", "lu", "lu_solve", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
-           "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+__all__ = ["cg", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+           "expm", "gmres", "inv", "lstsq", "lu", "lu_solve", "matmul", "matrix_norm",
+           "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
+           "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
            "triangular_solve", "vecdot", "vector_norm"]
 
 _NARROW = (dtypes.float16, dtypes.bfloat16)

@@ -7,8 +7,10 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import as_value
+from tlgrad.errors import ShapeError
 from tlgrad.ops import dense
 from tlgrad.ops.arithmetic import add, complex_, conj, imag, mul, neg, real, sub
+from tlgrad.ops.convert import convert
 from tlgrad.ops.define import add_tangents
 from tlgrad.ops.factor import library, lu_impl, solve
 from tlgrad.ops.layout import broadcast, sum_axes, zeros
@@ -211,3 +213,59 @@ full_svd = library(
     impl=lambda a: list(np.linalg.svd(hardware(a, "svd"))), abstract=_full_svd_abstract,
     multiple=True,
     nondiff="the extra columns of a full svd are not unique; use full_matrices=False, or svdvals")
+
+
+# ---- Sylvester equation and square root ----
+
+def _sylvester_impl(a, b, q):
+    from scipy.linalg import solve_sylvester
+    hardware(a, "solve_sylvester")
+    out = np.empty(q.shape, q.dtype)
+    for place in np.ndindex(q.shape[:-2]):
+        out[place] = solve_sylvester(a[place], b[place], q[place])
+    return out
+
+
+def _sylvester_abstract(a, b, q):
+    square(a, "solve_sylvester")
+    square(b, "solve_sylvester")
+    if q.shape[-2:] != (a.shape[-1], b.shape[-1]) or {a.dtype, b.dtype, q.dtype} != {a.dtype}:
+        raise ShapeError(f"solve_sylvester: a is {a}, b is {b}, so q must be {a.dtype}[..., {a.shape[-1]}, "
+                         f"{b.shape[-1]}], got {q}")
+    return q.strong()
+
+
+def _sylvester_jvp(primals, tangents):
+    """a x' + x' b = q' - a' x - x b'."""
+    a, b, _ = primals
+    x = sylvester.bind(*primals)
+    a_dot, b_dot, right = tangents
+    if type(a_dot) is not Zero:
+        right = add_tangents(right, neg(matmul(a_dot, x)))
+    if type(b_dot) is not Zero:
+        right = add_tangents(right, neg(matmul(x, b_dot)))
+    return x, sylvester.bind(a, b, right)
+
+
+sylvester = library(
+    "solve_sylvester", "x with a x + x b = q.", "a b q", impl=_sylvester_impl, abstract=_sylvester_abstract,
+    jvp=_sylvester_jvp, transpose=lambda ct, a, b, q: [None, None, sylvester.bind(swap(a), swap(b), ct)])
+
+
+def _sqrtm_impl(a):
+    from scipy.linalg import sqrtm as scipy_sqrtm
+    complex_ = np.result_type(a.dtype, np.complex64)
+    out = np.empty(a.shape, complex_)
+    for place in np.ndindex(a.shape[:-2]):
+        out[place] = scipy_sqrtm(hardware(a, "sqrtm")[place])
+    return out
+
+
+def _sqrtm_jvp(primals, tangents):
+    """r r' + r' r = a'."""
+    r = sqrtm.bind(*primals)
+    return r, sylvester.bind(r, r, convert(tangents[0], r.dtype))
+
+
+sqrtm = library("sqrtm", "Principal square root of a square a, complex.", "a", impl=_sqrtm_impl,
+                abstract=lambda a: square(a, "sqrtm").with_dtype(dtypes.complex_dtype(a.dtype)), jvp=_sqrtm_jvp)
