@@ -52,5 +52,9 @@ ROWS = [
     Words("slogdet", (((A,), {}, lambda a: list(map(np.asarray, np.linalg.slogdet(a)))),), 0),
     Words("pinv", (((T,), dict(rcond=1e-15), lambda a: np.linalg.pinv(a, rcond=1e-15)),), 0),
     Words("expm", (((A,), {}, own("expm")),), 0),
+    Words("sqrtm", (((A @ A.T,), {}, own("sqrtm")),), 0),
+    Words("solve_sylvester", (((A, D, C.real.copy()), {}, own("solve_sylvester")),), 0),
+    Calls("linear_solve", ((lambda a, b: linalg.gmres(lambda v: linalg.matmul(a, v), b), (A, B[:, 0].copy()),
+                            lambda a, b: np.asarray(linalg.gmres(a, b))),), 0),
     Words("expm_frechet", (((A, D), {}, own("expm_frechet")),), 0),
 ]

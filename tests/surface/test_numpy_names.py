@@ -37,7 +37,8 @@ ELEMENTWISE += [call(n, W, V) for n in (
     "fmax",
     "fmin", "hypot", "arctan2", "copysign", "nextafter", "logaddexp", "logaddexp2", "heaviside", "equal", "less",
     "float_power", "isclose", "allclose", "array_equal", "logical_and", "logical_xor")]
-ELEMENTWISE += [call(n, SPECIAL, SPECIAL[::-1].copy()) for n in ("fmax", "fmin", "maximum", "logaddexp", "heaviside")]
+ELEMENTWISE += [call(n, SPECIAL, SPECIAL[::-1].copy()) for n in ("fmax", "fmin", "maximum", "logaddexp",
+"heaviside")]
 ELEMENTWISE += [
     call("sinc", V), call("i0", V), call("ldexp", W, np.arange(5)), call("frexp", W), call("modf", W),
     call("divmod", M, 4), call("gcd", M, 6), call("lcm", M, 6), call("power", M, 3),
@@ -49,11 +50,14 @@ ELEMENTWISE += [
     call("isclose", NAN, NAN,
                                                                                              equal_nan=True)]
 
-REDUCTIONS = [call(n, A, **k) for n in ("sum", "prod", "mean", "max", "min", "std", "var", "argmax", "argmin", "ptp")
+REDUCTIONS = [call(n, A, **k) for n in ("sum", "prod", "mean", "max", "min", "std", "var", "argmax", "argmin",
+"ptp")
               for k in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}) if n != "ptp" or "keepdims" not in k]
-REDUCTIONS += [call(n, C3, axis=(0, -1)) for n in ("sum", "prod", "mean", "max", "std", "any", "all", "count_nonzero")]
+REDUCTIONS += [call(n, C3, axis=(0, -1)) for n in ("sum", "prod", "mean", "max", "std", "any", "all",
+"count_nonzero")]
 REDUCTIONS += [call(n, U8) for n in ("sum", "prod", "mean", "max", "cumsum", "var")]
-REDUCTIONS += [call(n, NAN, axis=a) for n in ("nansum", "nanprod", "nancumsum", "nancumprod") for a in (None, 0, 1)]
+REDUCTIONS += [call(n, NAN, axis=a) for n in ("nansum", "nanprod", "nancumsum", "nancumprod") for a in (None, 0,
+1)]
 REDUCTIONS += [call(n, NAN, axis=0) for n in ("nanmean", "nanmax", "nanmin", "nanstd", "nanvar", "nanmedian",
                                               "nanargmax", "nanargmin")]
 REDUCTIONS += [
@@ -216,7 +220,8 @@ def test_polynomials_by_roots_and_fit():
     for found, expected in zip(tn.polydiv([1.0, 5, 6, 1], [2.0, 1]), np.polydiv([1.0, 5, 6, 1], [2.0, 1])):
         assert np.allclose(found, expected)
     tl.testing.check_grads(lambda y: tn.polyfit(x, y, 2), (y,), order=1, rtol=1e-8)
-    assert tl.grad(lambda c: tn.max(tn.real(tn.roots(c))))(np.array([1.0, -6, 11, -6]))[3].item() == pytest.approx(-0.5)
+    assert tl.grad(lambda c: tn.max(tn.real(tn.roots(c))))(np.array([1.0, -6, 11,
+                                                                     -6]))[3].item() == pytest.approx(-0.5)
 
 
 def test_indexed_objects_and_functions_over_axes():

@@ -152,9 +152,9 @@ def _inverse_hypot(x, a):
 # ---- error function, gamma ----
 
 erf = elementwise("erf", "Error function 2/sqrt(pi) integral of exp(-t^2) over [0, x].",
-                  [lambda y, x: mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x))))], kinds="f")
+                  [lambda y, x: mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x))))])
 erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
-                   [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x)))))], kinds="f")
+                   [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x)))))])
 
 
 # ---- integer powers ----

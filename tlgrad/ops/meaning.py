@@ -241,7 +241,13 @@ _COMPLEX = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
     "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "pow": np.power, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": lambda x: np.power(x, 1 / 3),
-    "logistic": lambda x: 1 / (1 + np.exp(-x)), "softplus": lambda x: np.log1p(np.exp(x))}
+    "logistic": lambda x: 1 / (1 + np.exp(-x)), "softplus": lambda x: np.log1p(np.exp(x)),
+    "erf": lambda x: _complex_error_function("erf", x)}
+
+
+def _complex_error_function(name, x):
+    from scipy import special
+    return getattr(special, name)(x).astype(x.dtype)
 
 
 def _elementary(name):
@@ -254,6 +260,8 @@ def _elementary(name):
 
 
 def _erfc(x):
+    if x.dtype.kind == "c":
+        return _complex_error_function("erfc", x)
     return np.array([math.erfc(float(v)) for v in np.ravel(x)], x.dtype).reshape(x.shape)
 
 
