@@ -16,7 +16,8 @@ def test_the_table_was_read():
     assert len(ROWS) == sum(line.startswith("|") for line in TABLE.read_text().splitlines()) - 2 > 30
 
 
-@pytest.mark.parametrize("case, expression, value", ROWS, ids=[f"{c or 'row'}-{k}" for k, (c, _, _) in enumerate(ROWS)])
+@pytest.mark.parametrize("case, expression, value", ROWS,
+                         ids=[f"{case or 'row'}-{k}" for k, (case, *_) in enumerate(ROWS)])
 def test_row(case, expression, value):
     names = {"tl": tl, "d": slope, "inf": float("inf"), "nan": float("nan")}
     assert eval(expression, names) == eval(value, names)

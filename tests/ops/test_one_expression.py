@@ -59,6 +59,7 @@ def test_a_primitive_from_its_slots(forget):
     def jvp(primals, tangents):
         (x,), (x_dot,) = primals, tangents
         return mirrored.bind(x), neg(x_dot)
-    mirrored = Primitive("mirrored", impl=np.negative, abstract=lambda x: make_aval(x.shape, x.dtype, x.weak), jvp=jvp,
-                         batch=lambda args, axes, size: (mirrored.bind(*args), axes[0]), kind="elementwise")
+    mirrored = Primitive("mirrored", impl=np.negative, jvp=jvp,
+                         abstract=lambda x: make_aval(x.shape, x.dtype, x.weak), batch=lambda args, axes, size:
+                         (mirrored.bind(*args), axes[0]), kind="elementwise")
     _everywhere(lambda x: mirrored.bind(x) * x, X, -np.asarray(X) ** 2)
