@@ -18,13 +18,12 @@ from tlgrad.core.aval import make_aval
 from tlgrad.core.guard import Guard
 from tlgrad.core.source import describe_callable, user_source
 from tlgrad.core.tensor import as_value
-from tlgrad.errors import ArgumentError, OutOfBoundsError, ShapeError
+from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.frontend.interpreter import Recorded, rebuild, record
-from tlgrad.frontend.map_primitive import Errors, map_p
-from tlgrad.frontend.mapping import MAX_PLANS
+from tlgrad.frontend.map_primitive import Errors
+from tlgrad.frontend.mapping import MAX_PLANS, apply
 from tlgrad.frontend.read import Reader
 from tlgrad.ops.layout import reshape
-from tlgrad.ops.orders import current_order
 from tlgrad.ops.shape import iota
 
 #: outputs have fewer entries than this
@@ -64,9 +63,7 @@ class Program:
         name = f"Program {describe_callable(self.body)}"
         index = iota.bind(shape=(prod(shape),), axis=0, dtype=dtypes.uint64)
         operands = [*found.captured, *flat, reshape.bind(index, shape=shape)]
-        outs = map_p.bind(*operands, jaxpr=found.jaxpr, mapped=(False,) * (len(operands) - 1) + (True,),
-                          summed=(False,) * found.n_results, shape=shape,
-                          errors=Errors(found.errors, found.marks, name), order=current_order())
+        outs = apply(found, operands, len(operands) - 1, shape, Errors(found.errors, found.marks, name))
         return rebuild(found.structure, outs)
 
     def plan(self, avals) -> Recorded:
@@ -103,6 +100,3 @@ def checked_shape(shape) -> tuple[int, ...]:
         raise ShapeError(f"Program: an output of shape {sizes} has {prod(sizes)} entries; the limit is "
                          f"2**63 - 1 [{user_source()}]")
     return sizes
-
-
-__all__ = ["Program", "checked_shape", "OutOfBoundsError"]

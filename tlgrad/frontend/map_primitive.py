@@ -47,6 +47,9 @@ class Errors(NamedTuple):
         """Results of the jaxpr that are no results of the map."""
         return 1 + len(self.marks) if self.table else 0
 
+    def __repr__(self):
+        return "|".join(dict.fromkeys(entry.cls.__name__ for entry in self.table)) or "none"
+
 
 NO_ERRORS = Errors()
 

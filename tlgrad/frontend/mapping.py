@@ -6,20 +6,40 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
+from math import prod
 from typing import Any, Callable
 
 from tlgrad.core import counters, tree
 from tlgrad.core.aval import make_aval
+from tlgrad.core.execute import execute
 from tlgrad.core.guard import Guard
+from tlgrad.core.jaxpr import Eqn, Jaxpr, Var
 from tlgrad.core.source import describe_callable, user_source
-from tlgrad.core.tensor import as_value
+from tlgrad.core.tensor import Tensor, as_value
+from tlgrad.core.trace import EVAL, current_trace
 from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.frontend.interpreter import Recorded, rebuild, record
 from tlgrad.frontend.map_primitive import NO_ERRORS, Errors, map_p
 from tlgrad.ops.orders import current_order
 
+#: an eager map of this many entries is compiled; smaller ones take less time than compiling
+COMPILED_FROM = 4096
 #: recorded forms kept for one function
 MAX_PLANS = 64
+
+
+def apply(found: Recorded, operands, n_whole, shape, errors) -> list:
+    """A recorded function on every entry; the first `n_whole` operands are whole in each."""
+    params = dict(jaxpr=found.jaxpr, mapped=(False,) * n_whole + (True,) * (len(operands) - n_whole),
+                  summed=(False,) * found.n_results, shape=shape, errors=errors, order=current_order())
+    if prod(shape) < COMPILED_FROM or current_trace() is not EVAL or not all(type(x) is Tensor for x in operands):
+        return map_p.bind(*operands, **params)
+    key = ("unit", shape, params["order"], params["mapped"], errors)
+    if key not in found.jaxpr.memo:
+        binders = [Var(x.aval.strong()) for x in operands]
+        outs = [Var(a) for a in map_p.avals_out([v.aval for v in binders], params)]
+        found.jaxpr.memo[key] = Jaxpr(binders, [Eqn(map_p, binders, params, outs)], outs)
+    return [Tensor.own(y) for y in execute(found.jaxpr.memo[key], [x.data for x in operands])]
 
 
 class Map:
@@ -43,10 +63,7 @@ class Map:
         found = self.plan(in_tree, avals)
         errors = Errors(found.errors, found.marks, f"{self.name} of {describe_callable(self.f)}") \
             if found.errors else NO_ERRORS
-        n_captured = len(found.captured)
-        outs = map_p.bind(*found.captured, *values, jaxpr=found.jaxpr,
-                          mapped=(False,) * n_captured + (True,) * len(values),
-                          summed=(False,) * found.n_results, shape=shape, errors=errors, order=current_order())
+        outs = apply(found, [*found.captured, *values], len(found.captured), shape, errors)
         return rebuild(found.structure, outs)
 
     def common_shape(self, values, in_tree):
