@@ -10,8 +10,8 @@ primitive: it raises for the lowest entry.
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from tlgrad.transforms.transpose import transpose_jaxpr
 CHUNK = 1 << 22
 
 
-class Errors(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Errors:
     """What entries may raise: the table, the numbers of the message values, what to call the map."""
     table: tuple = ()
     marks: tuple[int, ...] = ()
