@@ -116,3 +116,19 @@ def test_compiled_eager_loops_have_the_words_of_the_interpreter(monkeypatch):
     compiled = everything()
     monkeypatch.setattr(native, "WORTH_COMPILING", 10**12)
     assert all(tl.same_bits(a, b) for a, b in zip(compiled, everything()))
+
+
+def network(w, u, xs):
+    """A recurrent network: contractions in the body, compiled turn by turn."""
+    def turn(h, x):
+        new = tl.tanh(tl.matmul(w, h) + tl.matmul(u, x))
+        return new, tl.cond(tl.sum(new) > 0, lambda: new, lambda: -new)
+    return tl.sum(tl.scan(turn, tl.zeros(w.shape[:1]), xs)[1])
+
+
+def test_bodies_with_contractions_have_the_words_of_the_reference():
+    w, u = tl.reshape(tl.sin(tl.arange(36.0)), (6, 6)), tl.reshape(tl.cos(tl.arange(18.0)), (6, 3))
+    xs = tl.reshape(tl.sin(tl.arange(21.0) * 2), (7, 3))
+    for f in (network, tl.grad(network)):
+        reference = tl.run(f, device="reference")(w, u, xs)
+        assert tl.same_bits(f(w, u, xs), reference) and tl.same_bits(tl.run(f)(w, u, xs), reference)

@@ -13,6 +13,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from tlgrad.control.lanes import batched_cond
+from tlgrad.control.native import step_of
 from tlgrad.control.plan import plan_of
 from tlgrad.control.staging import Staged, flatten_values, join_captured, remembered, split_list, stage_tree
 from tlgrad.core import dtypes, tree
@@ -35,12 +36,15 @@ from tlgrad.transforms.transpose import onto_jaxpr, transpose_jaxpr
 
 # ---- rules ----
 
-def _impl(index, *operands, branches):
-    k = int(index)
-    if not 0 <= k < len(branches):
-        raise OutOfBoundsError(f"switch: index {k} is out of bounds for {len(branches)} branches")
-    with np.errstate(all="ignore"):
-        return plan_of(branches[k])(*operands)
+def _taken(make: Callable):
+    """The meaning, with `make` turning the branch that is taken into a function of arrays."""
+    def run(index, *operands, branches):
+        k = int(index)
+        if not 0 <= k < len(branches):
+            raise OutOfBoundsError(f"switch: index {k} is out of bounds for {len(branches)} branches")
+        with np.errstate(all="ignore"):
+            return make(branches[k])(*operands)
+    return run
 
 
 def _abstract(index, *operands, branches):
@@ -167,7 +171,8 @@ def _batch(args, axes, size, *, branches):
 
 
 cond_p = documented(
-    Primitive("cond", impl=_impl, abstract=_abstract, jvp=_jvp, partial_eval=_partial_eval,
+    Primitive("cond", impl=_taken(plan_of), eager=_taken(step_of), abstract=_abstract, jvp=_jvp,
+              partial_eval=_partial_eval,
               transpose=_transpose, batch=_batch, multiple=True, onto=True, lower=("control", "cond")),
     "The results of `branches[index]`; the other branches are not evaluated.", "index *operands")
 

@@ -15,7 +15,7 @@ from tlgrad.core.source import describe_callable
 from tlgrad.core.tensor import as_value, tensor
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, DTypeError, OutputError, ShapeError
-from tlgrad.ops.convert import convert
+from tlgrad.ops.promote import as_dtype_value
 
 
 def loop_count(n: Any, name: str) -> Value:
@@ -27,7 +27,7 @@ def loop_count(n: Any, name: str) -> Value:
     known = concrete(n)
     if known is not None and int(known) < 0:
         raise ArgumentError(f"{name}: the count must not be negative, got {int(known)}")
-    return convert(n, n.dtype if n.dtype is dtypes.uint64 else dtypes.int64)
+    return as_dtype_value(n, n.dtype if n.dtype is dtypes.uint64 else dtypes.int64)
 
 
 def iterate(step: Callable, n: Any, start: Any, *, memory: int | str | None = None) -> Any:

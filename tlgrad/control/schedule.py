@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from math import comb
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
-from tlgrad.control.plan import plan_of
 from tlgrad.errors import ArgumentError, TlgradError
 
 #: bytes of states kept when the program states no limit
@@ -66,23 +65,23 @@ def first_piece(turns: int, slots: int) -> int:
     return max(1, turns - capacity(slots - 1, passes))
 
 
-def execute(layout, n: np.ndarray, consts, xs, carries) -> list[np.ndarray]:
-    """Run a tower.  Results as `layout.results` says."""
+def execute(layout, n: np.ndarray, consts, xs, carries, step_of: Callable) -> list[np.ndarray]:
+    """Run a tower.  Results as `layout.results` says; `step_of` makes functions of arrays of bodies."""
     if n < 0:
         raise ArgumentError(f"a loop cannot run {int(n)} times: the count must not be negative")
     with np.errstate(all="ignore"):
-        return Run(layout, n, consts, xs, carries).results()
+        return Run(layout, n, consts, xs, carries, step_of).results()
 
 
 class Run:
     """One execution.  A *state* is the tuple of carries of one sweep."""
 
-    def __init__(self, layout, n, consts, xs, carries):
+    def __init__(self, layout, n, consts, xs, carries, step_of):
         self.n, self.consts, self.xs = int(n), tuple(consts), tuple(xs)
         self.turn = n.dtype.type
         self.starts = [tuple(c) for c in carries]
         self.layout, self.reverse = layout, layout.reverse
-        self.steps = [plan_of(b) for b in layout.bodies]
+        self.steps = [step_of(b) for b in layout.bodies]
         self.last = len(self.steps) - 1
         self.ys = self._room_for_ys()
         size = sum(np.asarray(x).nbytes + OVERHEAD for c in carries[:-1] for x in c)

@@ -15,7 +15,8 @@ array of run-time length appears anywhere: how states are kept is the business o
 from __future__ import annotations
 
 from tlgrad.control.lanes import borrow_all, choose
-from tlgrad.control.native import run_compiled, turns_worth_compiling
+from tlgrad.control.native import run_compiled, step_of, turns_worth_compiling
+from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import execute
 from tlgrad.control.staging import remembered, reorder, split_list
 from tlgrad.control.tower import Layout, known_layout, known_operands, split_tower
@@ -38,16 +39,21 @@ from tlgrad.transforms.stage import stage_closed
 # ---- meaning ----
 
 def _impl(n, *operands, **params):
+    return _run(n, operands, params, plan_of)
+
+
+def _run(n, operands, params, step_of):
     layout = Layout(**params)
     _, consts, xs, carries = layout.split([n, *operands])
-    return execute(layout, n, consts, xs, carries)
+    return execute(layout, n, consts, xs, carries, step_of)
 
 
 def _eager(n, *operands, **params):
     most = turns_worth_compiling(params["bodies"])
-    if most is not None and n > most:
-        return run_compiled(sweeps_p, [n, *operands], params)
-    return _impl(n, *operands, **params)
+    if most is None or n <= most:
+        return _run(n, operands, params, step_of)
+    return run_compiled(sweeps_p, params["bodies"][-1], [n, *operands], params,
+                        lambda: _run(n, operands, params, step_of))
 
 
 def _abstract(*avals, **params):

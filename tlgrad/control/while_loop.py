@@ -13,7 +13,7 @@ import numpy as np
 
 from tlgrad.control.carry import Carry, restored, settle
 from tlgrad.control.lanes import borrow_all, choose
-from tlgrad.control.native import run_compiled, turns_worth_compiling
+from tlgrad.control.native import run_compiled, step_of, turns_worth_compiling
 from tlgrad.control.plan import plan_of
 from tlgrad.control.schedule import check_memory
 from tlgrad.control.staging import (Staged, flatten_values, join_captured, remembered, reorder,
@@ -38,14 +38,13 @@ _COUNT = make_aval((), dtypes.int64)
 
 
 def _impl(*operands, cond, body, n_consts, counted, memory):
-    carry, turn, _ = _interpret(operands, cond, body, n_consts, None)
+    carry, turn, _ = _turns(operands, n_consts, plan_of(cond), plan_of(body), None)
     return [*carry, np.array(turn, np.int64)] if counted else carry
 
 
-def _interpret(operands, cond, body, n_consts, most):
+def _turns(operands, n_consts, go_on, step, most):
     """Carry, number of turns, and whether the loop ended; at most `most` turns."""
-    consts, carry = operands[:n_consts], operands[n_consts:]
-    go_on, step, turn = plan_of(cond), plan_of(body), 0
+    consts, carry, turn = operands[:n_consts], operands[n_consts:], 0
     with np.errstate(all="ignore"):
         try:
             while go_on(*consts, *carry)[0]:
@@ -61,13 +60,21 @@ def _interpret(operands, cond, body, n_consts, most):
 
 def _eager(*operands, cond, body, n_consts, counted, memory):
     """A loop that has run for long is compiled and goes on from where it is."""
-    most = turns_worth_compiling([cond, body])
-    carry, turn, ended = _interpret(operands, cond, body, n_consts, most)
-    if not ended:
-        test, longer = with_count(cond, body)
-        *carry, turn = run_compiled(while_p, [*operands[:n_consts], *carry, np.array(turn, np.int64)], dict(
-            cond=test, body=longer, n_consts=n_consts, counted=False, memory=memory))
-    return [*carry, np.asarray(turn, np.int64)] if counted else carry
+    test, longer = with_count(cond, body)
+    *carry, turn = _counted(operands, test, longer, n_consts, memory, turns_worth_compiling([cond, body]))
+    return [*carry, turn] if counted else carry
+
+
+def _counted(operands, cond, body, n_consts, memory, most):
+    """The loop whose last carry is its count, compiled after `most` turns."""
+    start = [*operands, np.array(0, np.int64)]
+    carry, _, ended = _turns(start, n_consts, step_of(cond), step_of(body), most)
+    if ended:
+        return carry
+    params = dict(cond=cond, body=body, n_consts=n_consts, counted=False, memory=memory)
+    now = [*operands[:n_consts], *carry]
+    return run_compiled(while_p, body, now, params,
+                        lambda: _turns(now, n_consts, step_of(cond), step_of(body), None)[0])
 
 
 def _abstract(*avals, cond, body, n_consts, counted, memory):

@@ -105,7 +105,7 @@ class Plan:
 
     def _host(self, eqn):
         """One equation through its primitive's meaning."""
-        impl, params = self._constant(eqn.prim.impl, "f"), self._constant(eqn.params, "p")
+        impl, params = self._constant(eqn.prim.eager, "f"), self._constant(eqn.params, "p")
         args = ", ".join(self._array(self.grouping.view(a)) for a in eqn.ins)
         call = f"{impl}({args}{', ' if args else ''}**{params})"
         names = [f"b{len(self.names) + k}" for k in range(len(eqn.outs))]
