@@ -129,6 +129,7 @@ class Grouping:
             if step.kind == "group" and step.space == space and self.fits(step, eqn, makers, axes):
                 if reduction:
                     step.reduced = axes
+                step.deps |= makers - {step}          # what the equation waits for counts in merging
                 for other in sorted(makers - {step}, key=lambda s: -s.order):
                     self.merge(step, other)
                 return step
