@@ -294,7 +294,7 @@ def _equal_carries(body: Jaxpr, n_consts: int, inits) -> list[int]:
 
 
 def _lower_cond(low: LaneLowering, p, args) -> list[Value]:
-    which, operands = low.truth[args[0]], args[1:]
+    which, operands = _choice(low, args[0]), args[1:]
     no, yes = p["branches"]
     weight = max(program_cost(no), program_cost(yes))
     if weight <= CHEAP:
@@ -306,6 +306,14 @@ def _lower_cond(low: LaneLowering, p, args) -> list[Value]:
     types = [r.type for r in regions[0][0].results]
     return list(low.emit("cond", [which], types, {}, [r for r, _ in regions],
                          set().union(*[f for _, f in regions])))
+
+
+def _choice(low: LaneLowering, index: Value) -> Value:
+    """The bool that an index of two branches came from, which another kernel may have converted."""
+    if index in low.truth:
+        return low.truth[index]
+    zero, = low.emit("sub", [index, index], [index.type])
+    return low.emit("ne", [index, zero], ["b1"])[0]
 
 
 def program_cost(jaxpr: Jaxpr) -> int:
