@@ -11,9 +11,15 @@ import tlgrad as tl
 from tlgrad.errors import DTypeError
 from tlgrad.ops import arithmetic, elementary, layout
 from tlgrad.ops.contract import contract_axes
-from tlgrad.softfloat import format as formats
+from tlgrad.softfloat import fast, format as formats
 from tlgrad.softfloat.format import Binary, binary128
 from tlgrad.softfloat.value import Float
+
+
+@pytest.fixture(autouse=True, params=["reference", "kernels"])
+def tier(request, monkeypatch):
+    """Every test runs on the pure-Python reference and on compiled kernels."""
+    monkeypatch.setattr(fast, "WARM", 0 if request.param == "kernels" else 1 << 60)
 
 
 def quad(data):

@@ -101,10 +101,9 @@ def left_to_right(terms, start, fmt):
     """``((start + t0) + t1) + ...`` along axis 0."""
     if not covers(fmt) or not worth(("sum", fmt), terms.size):
         return None
-    lanes = start.size
-    out = np.array(start, order="C")
+    packed, out = np.ascontiguousarray(terms), np.array(start, order="C")
     kernel = catalogue.fold(layout(fmt))
-    kernel(terms.shape[0], lanes, np.ascontiguousarray(terms).ctypes.data, out.ctypes.data)
+    kernel(terms.shape[0], start.size, packed.ctypes.data, out.ctypes.data)
     return out
 
 
