@@ -8,8 +8,7 @@ the derivative exists, and refuses with the reason where it does not.
 from __future__ import annotations
 
 import builtins
-from typing import NamedTuple
-
+import math
 import numpy as np
 
 from tlgrad.core import dtypes
@@ -31,52 +30,15 @@ from tlgrad.ops.index import take_along_axis
 from tlgrad.ops.layout import zeros
 from tlgrad.ops.promote import broadcast_shapes, broadcast_to
 from tlgrad.ops.shape import slice_axis
+from tlgrad.results import EighResult, EigResult, LUResult, QRResult, SlogdetResult, SVDResult
 
 __all__ = ["cg", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "expm", "gmres", "inv", "lstsq", "lu", "lu_solve", "matmul", "matrix_norm",
            "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
-           "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+           "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace",
            "triangular_solve", "vecdot", "vector_norm"]
 
 _NARROW = (dtypes.float16, dtypes.bfloat16)
-
-
-class EighResult(NamedTuple):
-    """Ascending eigenvalues (..., n); orthonormal eigenvectors (..., n, n), as columns."""
-    eigenvalues: Value
-    eigenvectors: Value
-
-
-class EigResult(NamedTuple):
-    """Complex eigenvalues (..., n); eigenvectors (..., n, n), as columns of norm 1."""
-    eigenvalues: Value
-    eigenvectors: Value
-
-
-class QRResult(NamedTuple):
-    """Q with orthonormal columns, R upper triangular."""
-    Q: Value
-    R: Value
-
-
-class SlogdetResult(NamedTuple):
-    """Sign (phase) and log of the modulus of a determinant."""
-    sign: Value
-    logabsdet: Value
-
-
-class SVDResult(NamedTuple):
-    """U, descending singular values S, and Vh: a = U diag(S) Vh."""
-    U: Value
-    S: Value
-    Vh: Value
-
-
-class LUResult(NamedTuple):
-    """Row order `perm` (..., m), unit lower L, upper U: a[perm] = L U."""
-    perm: Value
-    L: Value
-    U: Value
 
 
 def _matrix(x, name: str):
@@ -411,3 +373,23 @@ def multi_dot(arrays) -> Value:
     for x in arrays[1:]:
         total = matmul(total, x)
     return total
+
+
+def tensorsolve(a, b, axes=None) -> Value:
+    """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end first."""
+    a, b = as_array(a, "tensorsolve"), as_array(b, "tensorsolve")
+    if axes is not None:
+        a = shaping.moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
+    shape = a.shape[b.ndim:]
+    if math.prod(shape) != b.size:
+        raise ShapeError(f"linalg.tensorsolve: a of shape {a.shape} does not fit b of shape {b.shape}")
+    return shaping.reshape(solve(shaping.reshape(a, (b.size, b.size)), shaping.ravel(b)), shape)
+
+
+def tensorinv(a, ind: int = 2) -> Value:
+    """The inverse of `tensordot(a, x, ...)` over the axes after the first `ind`."""
+    a = as_array(a, "tensorinv")
+    front, back = a.shape[:ind], a.shape[ind:]
+    if math.prod(front) != math.prod(back):
+        raise ShapeError(f"linalg.tensorinv: the first {ind} axes of shape {a.shape} do not match the others")
+    return shaping.reshape(inv(shaping.reshape(a, (math.prod(front), -1))), (*back, *front))

@@ -158,3 +158,10 @@ def test_gradient_of_a_solve_in_binary128():
     wide = tl.grad(lambda a: tn.sum(L.solve(a, b)))(s)
     narrow = np.asarray(tl.grad(lambda a: tn.sum(L.solve(a, B)))(S))
     assert np.abs(np.array([[float(v.item()) for v in row] for row in wide]) - narrow).max() < 1e-13
+
+
+def test_equations_between_arrays():
+    a, b = np.random.default_rng(3).normal(size=(2, 3, 6)), np.random.default_rng(4).normal(size=(2, 3))
+    assert np.allclose(L.tensorsolve(a, b), np.linalg.tensorsolve(a, b))
+    c = a.reshape(6, 2, 3)
+    assert np.allclose(L.tensorinv(c, 1), np.linalg.tensorinv(c, 1))

@@ -6,7 +6,6 @@ tlgrad's own bodies; bfloat16 and software formats are dispatched by storage dty
 """
 from __future__ import annotations
 
-import math
 from typing import Callable
 
 import numpy as np
@@ -242,7 +241,8 @@ _COMPLEX = {
     "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "pow": np.power, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": lambda x: np.power(x, 1 / 3),
     "logistic": lambda x: 1 / (1 + np.exp(-x)), "softplus": lambda x: np.log1p(np.exp(x)),
-    "erf": lambda x: _complex_error_function("erf", x)}
+    "erf": lambda x: _complex_error_function("erf", x),
+    "erfc": lambda x: _complex_error_function("erfc", x)}
 
 
 def _complex_error_function(name, x):
@@ -259,12 +259,5 @@ def _elementary(name):
     return run
 
 
-def _erfc(x):
-    if x.dtype.kind == "c":
-        return _complex_error_function("erfc", x)
-    return np.array([math.erfc(float(v)) for v in np.ravel(x)], x.dtype).reshape(x.shape)
-
-
-INTRINSICS["erfc"] = _erfc
 for _name in elementary.FUNCTIONS:
     INTRINSICS[_name] = _elementary(_name)
