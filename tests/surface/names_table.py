@@ -35,34 +35,43 @@ MISSING = {
 
 JAX = {
     "jax": {"jit": "run", "grad": "grad", "value_and_grad": "value_and_grad", "jvp": "jvp", "vjp": "vjp",
-            "linearize": "linearize", "linear_transpose": "linear_transpose", "jacfwd": "jacfwd", "jacrev": "jacrev",
+            "linearize": "linearize", "linear_transpose": "linear_transpose", "jacfwd": "jacfwd",
+            "jacrev": "jacrev",
             "hessian": "hessian", "vmap": "vmap", "checkpoint": "checkpoint", "custom_jvp": "custom_jvp",
-            "custom_vjp": "custom_vjp", "make_jaxpr": "make_jaxpr", "eval_shape": "eval_shape", "tree.map": "tree.map",
+            "custom_vjp": "custom_vjp", "make_jaxpr": "make_jaxpr", "eval_shape": "eval_shape",
+            "tree.map": "tree.map",
             "tree.leaves": "tree.leaves", "block_until_ready": "", "pmap": "", "device_put": ""},
-    "jax.lax": {"scan": "scan", "while_loop": "while_loop", "fori_loop": "iterate", "cond": "cond", "switch": "switch",
+    "jax.lax": {"scan": "scan", "while_loop": "while_loop", "fori_loop": "iterate", "cond": "cond",
+    "switch": "switch",
                 "select": "where", "stop_gradient": "stop_gradient", "top_k": "top_k", "dot_general": "einsum",
                 "conv_general_dilated": "conv.conv", "reduce_window": "conv.max_pool", "cumsum": "cumsum",
                 "rsqrt": "rsqrt", "erf": "special.erf", "custom_root": "", "associative_scan": "", "map": "vmap"},
     "jax.nn": {"relu": "relu", "sigmoid": "sigmoid", "softplus": "softplus", "softmax": "softmax",
                "log_softmax": "log_softmax", "logsumexp": "logsumexp", "one_hot": "one_hot", "silu": "silu",
-               "gelu": "gelu", "elu": "numpy.elu", "celu": "numpy.celu", "selu": "numpy.selu", "relu6": "numpy.relu6",
-               "leaky_relu": "numpy.leaky_relu", "hard_tanh": "numpy.hard_tanh", "log_sigmoid": "numpy.log_sigmoid",
+               "gelu": "gelu", "elu": "numpy.elu", "celu": "numpy.celu", "selu": "numpy.selu",
+               "relu6": "numpy.relu6",
+               "leaky_relu": "numpy.leaky_relu", "hard_tanh": "numpy.hard_tanh",
+               "log_sigmoid": "numpy.log_sigmoid",
                "soft_sign": "numpy.softsign", "mish": "numpy.mish"},
     "jax.random": {n: f"random.{n}" for n in (
         "key split fold_in bits uniform normal randint bernoulli categorical choice permutation exponential gamma "
-        "loggamma beta dirichlet poisson truncated_normal gumbel laplace logistic cauchy multivariate_normal pareto "
+        "loggamma beta dirichlet poisson truncated_normal gumbel laplace logistic cauchy multivariate_normal "
+        "pareto "
         "rademacher t chisquare").split()} | {"weibull_min": "random.weibull", "ball": "", "orthogonal": ""},
     "jax.scipy.sparse.linalg": {"cg": "linalg.cg", "gmres": "linalg.gmres", "bicgstab": ""},
 }
 
 TORCH = {
     "torch": {
-        "tensor": "tensor", "cat": "concatenate", "stack": "stack", "permute": "permute_dims", "unsqueeze": "expand_dims",
+        "tensor": "tensor", "cat": "concatenate", "stack": "stack", "permute": "permute_dims",
+        "unsqueeze": "expand_dims",
         "flip": "flip", "roll": "roll", "where": "where", "clamp": "clip", "matmul": "matmul", "mm": "matmul",
         "bmm": "matmul", "einsum": "einsum", "tensordot": "tensordot", "gather": "take_along_axis",
-        "index_select": "take", "scatter_add": "numpy.put_along_axis", "masked_select": "numpy.extract", "topk": "top_k",
+        "index_select": "take", "scatter_add": "numpy.put_along_axis", "masked_select": "numpy.extract",
+        "topk": "top_k",
         "sort": "sort", "argsort": "argsort", "unique": "numpy.unique", "bincount": "numpy.bincount",
-        "cumsum": "cumsum", "cumprod": "cumprod", "logsumexp": "logsumexp", "norm": "norm", "std": "std", "var": "var",
+        "cumsum": "cumsum", "cumprod": "cumprod", "logsumexp": "logsumexp", "norm": "norm", "std": "std",
+        "var": "var",
         "quantile": "numpy.quantile", "searchsorted": "searchsorted", "meshgrid": "meshgrid", "tril": "tril",
         "triu": "triu", "diag": "diag", "kron": "kron", "cdist": "", "lerp": "", "erf": "special.erf",
         "lgamma": "special.gammaln", "digamma": "special.digamma", "polygamma": "special.polygamma",
@@ -110,10 +119,12 @@ def missing_reason() -> dict[str, str]:
 
 
 def _numpy_section(lines):
-    lines += ["## NumPy", "", "The functions of `numpy`, `numpy.linalg` and `numpy.fft` have their names in `tl.numpy`, "
-              "`tl.linalg` and `tl.fft`; the everyday ones are at the top level too. NumPy's own functions also work: "
-              "`np.sin(x)` on a tensor or a traced value calls the tlgrad function. Missing:", "",
-              "| NumPy | why, and what to use |", "| --- | --- |"]
+    lines += [
+        "## NumPy", "",
+        "The functions of `numpy`, `numpy.linalg` and `numpy.fft` have their names in `tl.numpy`, `tl.linalg` and "
+        "`tl.fft`; the everyday ones are at the top level too. NumPy's own functions also work: `np.sin(x)` on a "
+        "tensor or a traced value calls the tlgrad function. Missing:", "",
+        "| NumPy | why, and what to use |", "| --- | --- |"]
     for why, names in MISSING.items():
         lines.append(f"| {', '.join(f'`{n}`' for n in sorted(names.split()))} | {why} |")
     have = [n for n in numpy_names(np) if hasattr(tn, n)]
