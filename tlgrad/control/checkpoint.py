@@ -8,7 +8,8 @@ import numpy as np
 
 from tlgrad.control.custom import differentiating
 from tlgrad.control.inner import by_recomputation, program_primitive
-from tlgrad.control.staging import result_leaves, staging
+from tlgrad.control.native import step_of
+from tlgrad.control.staging import interned, result_leaves, staging
 from tlgrad.core import tree
 from tlgrad.core.jaxpr import evaluate_arrays
 from tlgrad.core.source import describe_callable
@@ -17,9 +18,16 @@ from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError
 from tlgrad.transforms.stage import stage
 
+
+def _eager(*arrays, jaxpr):
+    with np.errstate(all="ignore"):
+        return step_of(jaxpr)(*arrays)
+
+
 checkpoint_p = program_primitive(
     "checkpoint", "The results of `jaxpr`, which reverse mode works out again from the operands.",
-    lambda *arrays, jaxpr: evaluate_arrays(jaxpr, arrays), by_recomputation)
+    lambda *arrays, jaxpr: evaluate_arrays(jaxpr, arrays), by_recomputation,
+    eager=_eager)
 
 _NUMBERS = (Value, np.ndarray, np.generic, float, complex)
 
@@ -60,4 +68,4 @@ def _bind(f, args, kwargs) -> Any:
         return outs
     dynamic = [v for v in values if v is not None]
     jaxpr, captured = stage(flat, [v.aval for v in dynamic])
-    return tree.unflatten(found[0], checkpoint_p.bind(*captured, *dynamic, jaxpr=jaxpr))
+    return tree.unflatten(found[0], checkpoint_p.bind(*captured, *dynamic, jaxpr=interned(jaxpr)))

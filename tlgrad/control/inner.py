@@ -24,7 +24,8 @@ from tlgrad.transforms.stage import stage_closed
 from tlgrad.transforms.transpose import onto_jaxpr, transpose_jaxpr
 
 
-def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callable) -> Primitive:
+def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callable,
+                      eager: Callable | None = None) -> Primitive:
     """A primitive with a parameter `jaxpr`, applied to the operands; further parameters stay as
     they are, `order` among them is the order of sums that its derivatives make."""
 
@@ -56,8 +57,8 @@ def program_primitive(name: str, doc: str, impl: Callable, partial_eval: Callabl
         values = [mapped(x, k, size) if k is not None else x for x, k in zip(args, axes)]
         return prim.bind(*values, jaxpr=lanes, **params), [0 if m else None for m in out_mapped]
 
-    prim = documented(Primitive(name, impl=impl, abstract=abstract, jvp=jvp, transpose=transpose, batch=batch,
-                                multiple=True, onto=True, lower=("call", name)), doc, "*operands")
+    prim = documented(Primitive(name, impl=impl, eager=eager, abstract=abstract, jvp=jvp, transpose=transpose,
+                                batch=batch, multiple=True, onto=True, lower=("call", name)), doc, "*operands")
     prim.partial_eval = lambda trace, args, **params: partial_eval(prim, trace, args, **params)
     return prim
 

@@ -20,7 +20,9 @@ def rebuilt(jaxpr: Jaxpr, eqns: list[Eqn], env: dict) -> Jaxpr:
 
 
 def _is_call(eqn) -> bool:
-    """A program called on the device that compiles here."""
+    """A program called on the device that compiles here, or a function with rules of its own."""
+    if eqn.prim.name == "custom":
+        return eqn.params["jaxpr"] is not None
     return eqn.prim.name == "call" and eqn.params["device"] == "cpu"
 
 
