@@ -1,7 +1,8 @@
 """Kernel IR: a typed scalar program over an index space, the form that every renderer reads.
 
     kernel  := name(nest, rank) { input* literal* op* output* }
-    input   := v : t @ access          one entry of an array per lane; access lanes | row | strided
+    input   := v : t @ access          one entry of an array per lane; access lanes | row | strided;
+                                       access table: a whole array, for ``read``
     literal := v : t                   a number that is an argument of the launch
     op      := v : t = name[params] v...
              | v... = loop[...] v...   with regions
@@ -26,7 +27,7 @@ from tlgrad.errors import KernelError
 SIZES = {"b1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
          "f16": 2, "f32": 4, "f64": 8}
 NESTS = ("lanes", "rows", "columns")
-ACCESS = ("lanes", "row", "strided")
+ACCESS = ("lanes", "row", "strided", "table")
 COMBINES = ("add", "max", "min", "mul", "and", "or")
 
 
@@ -72,6 +73,8 @@ class Input:
 
     value: Value
     access: str
+    #: axes of a table
+    rank: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -118,7 +121,7 @@ class _Printer:
     def lines(self) -> list[str]:
         k = self.kernel
         lines = [f"kernel nest={k.nest} rank={k.rank}"]
-        lines += [f"  input {self.bind(i.value)} @ {i.access}" for i in k.inputs]
+        lines += [f"  input {self.bind(i.value)} @ {i.access}{i.rank or ''}" for i in k.inputs]
         lines += [f"  literal {self.bind(v)}" for v in k.literals]
         self.ops(k.ops, lines, "  ")
         for out in k.outputs:
@@ -194,14 +197,16 @@ def slots_of(kernel: Kernel) -> list[tuple]:
 
     ("in", k) and ("out", k) are addresses; ("literal", k) the bits of a number; ("size", d) the
     extent of axis d; ("stride", operand, d) bytes between neighbours of an operand (inputs, then
-    outputs) along axis d.
+    outputs) along axis d; ("extent", k, d) the size of axis d of a table.
     """
     slots: list[tuple] = [("in", k) for k in range(len(kernel.inputs))]
     slots += [("out", k) for k in range(len(kernel.outputs))]
     slots += [("literal", k) for k in range(len(kernel.literals))]
     slots += [("size", d) for d in range(kernel.rank)]
     for k, entry in enumerate(kernel.inputs):
-        if not entry.value.uniform:
+        if entry.access == "table":
+            slots += [("extent", k, d) for d in range(entry.rank)]
+        elif not entry.value.uniform:
             outer = range(kernel.rank - 1)
             slots += [("stride", k, d) for d in outer]
             if entry.access == "strided":

@@ -21,45 +21,49 @@ CHEAP = 40
 
 # ---- what can be lowered ----
 
-def lane_program(jaxpr: Jaxpr, space, nested: bool = True) -> bool:
-    """True when every equation works entry by entry on values of `space` or of shape ()."""
+def lane_program(jaxpr: Jaxpr, space) -> bool:
+    """True when every equation works entry by entry on values of `space` or of shape ().
+
+    A program of single numbers may also read entries of whole arrays (tables).
+    """
     jaxpr = optimise(jaxpr)
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
-    return (all(squeezed(a.shape) in (space, ()) for a in (*jaxpr.in_avals, *jaxpr.out_avals))
-            and all(lane_equation(eqn, space, makers, nested) for eqn in jaxpr.eqns))
+    inputs = jaxpr.out_avals if space == () else (*jaxpr.in_avals, *jaxpr.out_avals)
+    return (all(squeezed(a.shape) in (space, ()) for a in inputs)
+            and all(lane_equation(eqn, space, makers) for eqn in jaxpr.eqns))
 
 
-def lane_equation(eqn: Eqn, space, makers, nested: bool = False) -> bool:
-    """True when the equation can be an operation on lanes of `space`.
-
-    `nested`: inside a loop or branch, where a lane cannot report a fault.
-    """
-    if any(squeezed(v.aval.shape) not in (space, ()) for v in (*eqn.ins, *eqn.outs)):
-        return False
+def lane_equation(eqn: Eqn, space, makers) -> bool:
+    """True when the equation can be an operation on lanes of `space`."""
     kind, name = eqn.prim.lower or ("", "")
+    tables = name == "map" or space == () and (name in _CONTROL or name == "read")
+    lanes = eqn.outs if tables else (*eqn.ins, *eqn.outs)
+    if any(squeezed(v.aval.shape) not in (space, ()) for v in lanes):
+        return False
+    if name == "read":
+        return bool(eqn.ins[0].aval.size) and eqn.ins[0].aval.dtype.name != "float16" and \
+            type_of(eqn.outs[0].aval.dtype) is not None and not any(a.aval.shape for a in eqn.ins[1:])
     if kind == "elementwise":
-        return not (nested and name in FAULTY) and expressible(
-            name, [type_of(a.aval.dtype) for a in eqn.ins], type_of(eqn.outs[0].aval.dtype), eqn.params)
+        return expressible(name, [type_of(a.aval.dtype) for a in eqn.ins],
+                           type_of(eqn.outs[0].aval.dtype), eqn.params)
     if name in ("broadcast", "reshape"):
         return type_of(eqn.outs[0].aval.dtype) is not None
     if any(type_of(v.aval.dtype) is None for v in (*eqn.ins, *eqn.outs)):
         return False
     check = _CONTROL.get(name)
-    return check is not None and check(eqn, space, makers, nested)
+    return check is not None and check(eqn, space, makers)
 
 
-def _can_map(eqn, space, makers, nested) -> bool:
-    """Entries that are single numbers, no sums over the entries, no messages of its own."""
+def _can_map(eqn, space, makers) -> bool:
+    """Entries that are single numbers, no sums over the entries."""
     p = eqn.params
-    return (not any(p["summed"]) and not p["errors"].n_results and squeezed(p["shape"]) == space
-            and all(a.aval.shape == (p["shape"] if m else ()) for a, m in zip(eqn.ins, p["mapped"]))
-            and lane_program(p["jaxpr"], (), nested))
+    return (not any(p["summed"]) and squeezed(p["shape"]) == space
+            and all(a.aval.shape == p["shape"] or not m for a, m in zip(eqn.ins, p["mapped"]))
+            and lane_program(p["jaxpr"], ()))
 
 
-def _can_sweep(eqn, space, makers, nested) -> bool:
+def _can_sweep(eqn, space, makers) -> bool:
     p = eqn.params
-    if nested and not _bounded(eqn.ins[0], makers):
-        return False
     if p["n_xs"] or len(p["results"]) != p["carries"][-1] or len(p["bodies"]) > 2:
         return False
     if len(p["bodies"]) == 2 and tuple(p["reverse"]) != (False, True):
@@ -67,20 +71,12 @@ def _can_sweep(eqn, space, makers, nested) -> bool:
     return all(lane_program(body, space) for body in p["bodies"])
 
 
-def _bounded(n, makers) -> bool:
-    """True when a trip count is never negative: a number, or a maximum with one."""
-    if type(n) is Literal:
-        return int(n.value.data) >= 0
-    maker = makers.get(n)
-    return maker is not None and maker.prim.name == "max" and any(_bounded(a, {}) for a in maker.ins)
-
-
-def _can_loop(eqn, space, makers, nested) -> bool:
+def _can_loop(eqn, space, makers) -> bool:
     return not eqn.params["counted"] and lane_program(eqn.params["cond"], space) \
         and lane_program(eqn.params["body"], space)
 
 
-def _can_branch(eqn, space, makers, nested) -> bool:
+def _can_branch(eqn, space, makers) -> bool:
     """Two branches, chosen by a bool: the index cannot be out of range."""
     maker = makers.get(eqn.ins[0])
     return (len(eqn.params["branches"]) == 2 and maker is not None and maker.prim.name == "convert"
@@ -104,8 +100,8 @@ class LaneLowering:
         self.inside_branch = 0
         #: integers that are bools, by the bool: the indices of branches
         self.truth: dict[Value, Value] = {}
-        #: conditions under which a lane cannot go on: the program is then run by its primitives
-        self.faults: list[Value] = []
+        #: some lane may be unable to go on: the program is then run by its primitives
+        self.faulty = False
 
     @property
     def ops(self) -> list[Op]:
@@ -131,6 +127,13 @@ class LaneLowering:
         self.scopes[depth].append(Op(name, tuple(args), outs, params or {}, tuple(regions)))
         self.depth.update(dict.fromkeys(outs, depth))
         return outs
+
+    def fault(self, comparison: str, value: Value):
+        """A lane cannot go on when `value` compares so with 0; noted where the lane gets to it."""
+        self.faulty = True
+        zero, = self.emit("sub", [value, value], [value.type])
+        bad, = self.emit(comparison, [value, zero], ["b1"])
+        self.scopes[-1].append(Op("fault", (bad,), (Value("b1"),)))
 
     def region(self, types, body) -> tuple[Region, set[Value]]:
         """A nested body: ``body(*params) -> results``; also the outer values that it uses."""
@@ -158,8 +161,14 @@ class LaneLowering:
         """Lower one equation."""
         kind, name = eqn.prim.lower
         if name in FAULTY:
-            zero, = self.emit("sub", [args[1], args[1]], [args[1].type])
-            self.faults += self.emit("eq", [args[1], zero], ["b1"])
+            self.fault("eq", args[1])
+        if name == "read":
+            self.faulty = True
+            index = [_count(self, i) for i in args[1:]]
+            op = Op("read", (args[0], *index), (Value(args[0].type),))
+            self.scopes[-1].append(op)
+            self.depth[op.outs[0]] = len(self.scopes) - 1
+            return list(op.outs)
         if kind == "elementwise":
             params = {k: v for k, v in eqn.params.items() if k == "n"}
             outs = list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
@@ -186,9 +195,7 @@ def free_values(region: Region) -> set[Value]:
 
 def _lower_sweeps(low: LaneLowering, p, args) -> list[Value]:
     n, consts = args[0], args[1:1 + p["n_consts"]]
-    if len(low.scopes) == 1:
-        zero, = low.emit("sub", [n, n], [n.type])
-        low.faults += low.emit("lt", [n, zero], ["b1"])
+    low.fault("lt", n)
     first = args[1 + p["n_consts"]:][:p["carries"][0]]
     out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
     if len(p["bodies"]) == 2:
@@ -264,7 +271,10 @@ def body_key(jaxpr: Jaxpr) -> tuple:
 # ---- maps, loops and branches ----
 
 def _lower_map(low: LaneLowering, p, args) -> list[Value]:
-    return low.jaxpr(p["jaxpr"], args)
+    outs, n_results = low.jaxpr(p["jaxpr"], args), len(p["summed"])
+    if p["errors"].n_results:                  # an error code, -1 for none
+        low.fault("ge", outs[n_results])
+    return outs[:n_results]
 
 
 def _lower_while(low: LaneLowering, p, args) -> list[Value]:
@@ -318,8 +328,8 @@ def _choice(low: LaneLowering, index: Value) -> Value:
 
 def program_cost(jaxpr: Jaxpr) -> int:
     """About how many instructions a lane program is; loops count as expensive."""
-    return sum(10 * CHEAP if eqn.prim.lower[0] != "elementwise" else cost(eqn.prim.name)
-               for eqn in optimise(jaxpr).eqns)
+    return sum(10 * CHEAP if eqn.prim.lower[0] != "elementwise" or eqn.prim.name in FAULTY
+               else cost(eqn.prim.name) for eqn in optimise(jaxpr).eqns)
 
 
 _LOWER: dict[str, Callable] = {"sweeps": _lower_sweeps, "while": _lower_while, "cond": _lower_cond,

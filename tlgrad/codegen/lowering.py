@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tlgrad.codegen.intrinsics import type_of
-from tlgrad.codegen.ir import Input, Kernel, Output, SIZES, Value, check_kernel
+from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel
 from tlgrad.codegen.lanes import LaneLowering, lane_equation
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
-from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed
+from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed, whole_operands
 from tlgrad.passes.views import View, row_major
 
 #: rows shorter than this are joined by copying operands that repeat
@@ -93,6 +93,7 @@ class GroupLowering:
         self.own = {v for e in (*step.uniforms, *step.eqns) for v in e.outs}
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
+        self.tables: dict[View, Value] = {}
         self.low = LaneLowering()
 
     def lower(self) -> Lowered:
@@ -102,23 +103,27 @@ class GroupLowering:
             if eqn.prim.kind == "reduction":
                 finals.append((eqn, *[self.read(a) for a in eqn.ins]))
             else:
-                outs = self.low.equation(eqn, [self.read(a) for a in eqn.ins])
+                whole = whole_operands(eqn)
+                outs = self.low.equation(eqn, [self.table(a) if k in whole else self.read(a)
+                                               for k, a in enumerate(eqn.ins)])
                 self.values.update(zip(eqn.outs, outs, strict=True))
         stores = [v for e in self.step.eqns if e.prim.kind != "reduction" for v in e.outs if v in self.wanted]
         outputs = [Output(self.values[v]) for v in stores]
         outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
         outs = [*stores, *[eqn.outs[0] for eqn, *_ in finals]]
-        if self.low.faults:
-            outputs.insert(0, Output(self.any_fault()))
+        if self.low.faulty:
+            flag = Value("b1")
+            self.low.ops.append(Op("faulted", (), (flag,)))
+            outputs.insert(0, Output(flag))
             outs.insert(0, Var(make_aval(self.step.space, dtypes.bool_)))
         return self.launch(outputs, outs)
 
-    def any_fault(self) -> Value:
-        """One bool a lane: some operation of it cannot be done."""
-        found = self.low.faults[0]
-        for other in self.low.faults[1:]:
-            found, = self.low.emit("or", [found, other], ["b1"])
-        return found
+    def table(self, atom) -> Value:
+        """A whole array, of which lanes read entries."""
+        view = self.grouping.view(atom)
+        if view not in self.tables:
+            self.tables[view] = Value(type_of(atom.aval.dtype))
+        return self.tables[view]
 
     def read(self, atom) -> Value:
         """The scalar of an operand: computed here, an argument, or an entry of an array."""
@@ -142,10 +147,12 @@ class GroupLowering:
         sizes = _join(space, operands, stores, nest, boundary)
         entries = [Input(v, "row" if v.uniform else _access(o, len(sizes)))
                    for v, o in zip(self.inputs.values(), operands)]
+        operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
+        entries += [Input(x, "table", len(v.shape)) for v, x in self.tables.items()]
         kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
                         self.low.ops, outputs)
         return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
-                       sizes, [row_major(sizes)] * len(stores), bool(self.low.faults))
+                       sizes, [row_major(sizes)] * len(stores), self.low.faulty)
 
 
 def _nest(space, reduced):
@@ -208,7 +215,7 @@ def literal_word(literal: Literal) -> int:
 
 def lane_bytes(kernel: Kernel) -> int:
     """Bytes of the widest type that the lanes of a kernel hold."""
-    types = {i.value.type for i in kernel.inputs if not i.value.uniform}
+    types = {i.value.type for i in kernel.inputs if not i.value.uniform and i.access != "table"}
     types |= {o.value.type for o in kernel.outputs} | _types(kernel.ops)
     return max((SIZES[t] for t in types), default=4)
 

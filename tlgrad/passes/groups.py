@@ -143,9 +143,12 @@ class Grouping:
             return False
         if step.repeats and step.weight > SHORT:
             return False
-        for atom in eqn.ins:
+        whole = whole_operands(eqn)
+        for k, atom in enumerate(eqn.ins):
             view = self.view(atom)
             if self.made_by(view.root, step):
+                if k in whole:
+                    return False
                 if view.root in step.finals or not view.whole or squeezed(view.shape) != step.space:
                     return False
         return not any(m is not step and reaches(m, step) for m in makers)
@@ -176,8 +179,16 @@ class Grouping:
         if other not in set(map(found, step.deps)):
             return True
         views = [self.view(a) for eqn in step.eqns for a in eqn.ins]
-        return all(v.root not in other.finals and v.whole and squeezed(v.shape) == step.space
+        whole = {self.view(eqn.ins[k]).root for eqn in step.eqns for k in whole_operands(eqn)}
+        return all(v.root not in whole | other.finals and v.whole and squeezed(v.shape) == step.space
                    for v in views if self.made_by(v.root, other))
+
+
+def whole_operands(eqn: Eqn) -> set[int]:
+    """Numbers of the operands that every lane of a map can read all of."""
+    if "mapped" not in eqn.params:
+        return set()
+    return {k for k, (a, m) in enumerate(zip(eqn.ins, eqn.params["mapped"])) if not m and a.aval.shape}
 
 
 def _same_reduction(step: Step, axes) -> bool:

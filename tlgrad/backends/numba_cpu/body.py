@@ -5,6 +5,7 @@ from typing import Any
 
 from tlgrad.backends.numba_cpu import scalars
 from tlgrad.backends.numba_cpu.emitter import REGISTER, Emitter
+from tlgrad.backends.numba_cpu.faults import FAULTS
 from tlgrad.backends.numba_cpu.regions import REGIONS
 from tlgrad.codegen.ir import Op, Value
 
@@ -15,6 +16,11 @@ class Body:
     def __init__(self, emitter: Emitter, unroll: int):
         self.e, self.unroll = emitter, unroll
         self.env: dict[Value, list[str]] = {}
+        #: one byte a lane: set when the lane could not go on; masks of the lanes that are at work
+        self.faults: list[str] = []
+        self.active: list[str] | None = None
+        #: tables by value: address and extents
+        self.tables: dict[Value, tuple[str, list[str]]] = {}
         #: tapes of folds whose states are visited again
         self.tapes: dict[int, Any] = {}
 
@@ -29,6 +35,8 @@ class Body:
                 continue
             if op.regions:
                 REGIONS[op.name](self, op)
+            elif op.name in FAULTS:
+                FAULTS[op.name](self, op)
             else:
                 self.simple(op)
 

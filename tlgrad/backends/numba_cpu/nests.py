@@ -39,7 +39,20 @@ class Nest:
         for k, entry in enumerate(self.kernel.inputs):
             if entry.value.uniform:
                 self.body.set(entry.value, [self.load_splat(self.words["in", k], entry.value.type)])
+        if any(op.name == "faulted" for op in self.kernel.ops):
+            self.body.faults = [self.scratch("u8", self.lanes) for _ in range(self.unroll)]
+        for k, entry in enumerate(self.kernel.inputs):
+            if entry.access == "table":
+                extents = [self.words["extent", k, d] for d in range(entry.rank)]
+                self.body.tables[entry.value] = self.words["in", k], extents
+                self.body.set(entry.value, ["poison"])
         self.body.run([op for op in self.kernel.ops if op.uniform])
+
+    def compute(self):
+        """Emit the operations on the lanes of a block."""
+        for place in self.body.faults:
+            self.e.lines.append(f"  store <{self.lanes} x i8> zeroinitializer, ptr {place}, align 1")
+        self.body.run(self.kernel.ops)
 
     def scratch(self, type, count):
         """An aligned buffer on the stack."""
@@ -137,12 +150,12 @@ class Lanes(Nest):
     def streams(self) -> list[tuple[int, Value]]:
         """Operands that hold one entry per lane: (operand, value)."""
         k = self.kernel
-        ins = [(n, i.value) for n, i in enumerate(k.inputs) if i.access != "row"]
+        ins = [(n, i.value) for n, i in enumerate(k.inputs) if i.access not in ("row", "table")]
         return ins + [(len(k.inputs) + n, o.value) for n, o in enumerate(k.outputs) if o.mode == "store"]
 
     def blocks(self, pointers, first, limit, carried):
         """All lanes first <= i < limit of one row; returns the reduced scalars."""
-        k, e = self.kernel, self.e
+        e = self.e
         self.read_rows(pointers)
         count = self.e.i64("sub", limit, first)
         blocks = self.e.i64("sdiv", self.e.i64("add", count, self.block_size - 1), self.block_size)
@@ -154,7 +167,7 @@ class Lanes(Nest):
             full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
             where = self.addresses(pointers, base, left, full)
             self.read(where)
-            self.body.run(k.ops)
+            self.compute()
             self.write(where, pointers, base, left, full)
             acc = [self.reduce(o, a, left) for o, a in zip(self.reduced, acc)]
             self.body.env = dict(keep)

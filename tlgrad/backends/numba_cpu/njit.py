@@ -21,9 +21,11 @@ def to_numba(kernel: Kernel, name: str = "kernel"):
     UnsupportedError for 16-bit floats, which Numba does not compile.
     """
     import numba
-    source = python_text(kernel, name)
+    if any(i.access == "table" for i in kernel.inputs):
+        raise UnsupportedError("this kernel reads tables, which the njit engine does not render yet")
     if "f16" in kernel.text():
         raise UnsupportedError("numba.njit does not compute in float16; convert to float32 first")
+    source = python_text(kernel, name)
     scope = {"np": np, **intrinsics()}
     for found, type in set(re.findall(r"\b([a-z0-9_]+)_(f32|f64)\(", source)):
         if found in FUNCTIONS:

@@ -216,6 +216,8 @@ def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:
     for slot in slots_of(lowered.kernel)[len(lowered.inputs) + len(lowered.outs):]:
         if slot[0] == "literal":
             words.append(literal_word(lowered.literals[slot[1]]))
+        elif slot[0] == "extent":
+            words.append(lowered.inputs[slot[1]].view.shape[slot[2]])
         else:
             words.append(sizes[slot[1]] if slot[0] == "size" else strides[slot[1]][slot[2]])
     lanes = sizes[0] if rank == 1 else prod(sizes[:-1])

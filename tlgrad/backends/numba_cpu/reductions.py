@@ -68,7 +68,7 @@ class Columns(Lanes):
             base = e.i64("add", first, at)
             where = self.addresses(pointers, base, rest, full)
             self.read(where)
-            self.body.run(self.kernel.ops)
+            self.compute()
             self.write(where, pointers, base, rest, full)
             for o, acc in zip(self.reduced, self.accs):
                 type = o.value.type
@@ -156,7 +156,7 @@ class Rows(Lanes):
         full = "false" if left is not None else None
         where = self.addresses(pointers, base, left, full)
         self.read(where)
-        self.body.run(self.kernel.ops)
+        self.compute()
         self.write(where, pointers, base, left, full)
         out = [self.body.env[o.value][0] for o in self.reduced]
         self.body.env = keep

@@ -6,6 +6,7 @@ segment once more before the reverse needs it, so the tape stays in the cache.
 """
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable
 
@@ -81,6 +82,26 @@ def turn_number(body, i):
     return [body.splat(i, "i64")] * body.unroll
 
 
+@contextmanager
+def at_work(body, masks):
+    """Inside, only lanes of these masks (None: all that were) can fail."""
+    before = body.active
+    if masks is not None:
+        body.active = masks if before is None else [body.e.two("and", "b1", a, b) for a, b in zip(masks, before)]
+    try:
+        yield
+    finally:
+        body.active = before
+
+
+def turns_left(body, n, i):
+    """Masks of the lanes whose own count goes beyond turn i; None when all have one count."""
+    if n.uniform or not body.faults:
+        return None
+    turn = body.splat(i, "i64")
+    return [body.e.emit(f"icmp slt {body.e.type('i64')} {turn}, {x}") for x in body.env[n]]
+
+
 @region("fold")
 def _fold(body, op: Op):
     e, inner = body.e, op.regions[0]
@@ -90,7 +111,8 @@ def _fold(body, op: Op):
     def turn(i, carry, count=n):
         if op.params["reverse"]:
             i = e.i64("sub", e.i64("sub", count, "1"), i)
-        return flat(body.region(inner, [turn_number(body, i), *split(carry, body.unroll)]))
+        with at_work(body, turns_left(body, op.args[0], i)):
+            return flat(body.region(inner, [turn_number(body, i), *split(carry, body.unroll)]))
     if "tape" not in op.params:
         out = e.loop(n, turn, carried(body, op.outs, inits))
     else:
@@ -222,8 +244,8 @@ def _loop(body, op: Op):
     e.start(run)
     old = split(names[:-body.unroll], body.unroll)
     new = [[e.choose(v.type, m, a, b) for m, a, b in zip(masks, xs, ys)]
-           for v, xs, ys in zip(op.outs, body.region(turn, old), old)]
-    still = [e.two("and", "b1", m, x) for m, x in zip(masks, body.region(test, new)[0])]
+           for v, xs, ys in zip(op.outs, _masked(body, masks, turn, old), old)]
+    still = [e.two("and", "b1", m, x) for m, x in zip(masks, _masked(body, masks, test, new)[0])]
     end = e.block
     e.jump(head)
     e.lines[mark:mark] = [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
@@ -231,6 +253,12 @@ def _loop(body, op: Op):
     e.start(done)
     for v, handles in zip(op.outs, old):
         body.set(v, handles)
+
+
+def _masked(body, masks, inner, handles):
+    """A body for the lanes of these masks."""
+    with at_work(body, masks if body.faults else None):
+        return body.region(inner, handles)
 
 
 @region("cond")
@@ -244,7 +272,7 @@ def _cond(body, op: Op):
         top, run, join = e.block, e.label("side"), e.label("join")
         e.branch(e.any_lane(wanted), run, join)
         e.start(run)
-        values = flat(body.region(inner, []))
+        values = flat(_masked(body, wanted, inner, []))
         end = e.block
         e.jump(join)
         e.start(join)
