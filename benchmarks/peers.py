@@ -1,8 +1,8 @@
 """tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 W3 W4 W5 W6 W7] [rounds=9]``.
 
 A peer that is not installed is reported as missing.  All contenders of a workload are timed in
-turn, round by round; a ratio is peer / tlgrad (above 1: tlgrad is faster), of medians, and of minima
-in brackets, which a busy machine disturbs less.
+turn, round by round, in CPU time on one pinned CPU (W6: wall time of processes); a ratio is peer /
+tlgrad (above 1: tlgrad is faster), of medians, and of minima.
 """
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Shared by the peer benchmarks: optional peers, ratios of medians and minima."""
 from __future__ import annotations
 
-from benchmarks.harness import Case, control, measure, report
+import time
+
+from benchmarks.harness import Case, Timing, control, report, summarize
 
 
 def jax():
@@ -24,10 +26,27 @@ def torch():
     return module
 
 
+def measure_cpu(cases: list[Case], rounds: int) -> dict[str, Timing]:
+    """CPU time of all cases, round by round.
+
+    Everybody runs in this process on one pinned CPU, so CPU time is what a quiet machine would show
+    as time; other programs on the machine do not count.
+    """
+    times: dict[str, list[float]] = {c.name: [] for c in cases}
+    for case in cases:
+        case.round()
+    for _ in range(rounds):
+        for case in cases:
+            start = time.process_time()
+            case.round()
+            times[case.name].append(time.process_time() - start)
+    return {c.name: summarize(times[c.name], c.items) for c in cases}
+
+
 def compare(title: str, cases: list[Case], rounds: int, extra: dict | None = None,
             own: str = "tlgrad", pairs: dict | None = None):
     """Time all cases; print the ratio of every other case to that of tlgrad."""
-    timings = measure([*cases, control()], rounds, progress=False)
+    timings = measure_cpu([*cases, control()], rounds)
     pairs = pairs or {c.name: (c.name, own) for c in cases if c.name != own}
     notes = dict(extra or {})
     for label, (peer, mine) in pairs.items():

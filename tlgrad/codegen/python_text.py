@@ -78,6 +78,8 @@ class PythonText:
         index = ", ".join(f"i{d}" for d in range(k.rank))
         for n, entry in enumerate(k.inputs):
             self.line(f"{self.fresh(entry.value)} = in{n}[{index}]")
+        if any(op.name == "faulted" for op in k.ops):
+            self.line("failed = False")
         self.run(k.ops)
         for n, out in enumerate(k.outputs):
             if out.mode == "store":
@@ -107,6 +109,12 @@ class PythonText:
                 _REGIONS[op.name](self, op)
                 continue
             out = op.outs[0]
+            if op.name == "fault":
+                self.line(f"failed = failed or {self.names[op.args[0]]}")
+                continue
+            if op.name == "faulted":
+                self.names[out] = "failed"
+                continue
             text = expression(op.name, [a.type for a in op.args], [self.names[a] for a in op.args], out.type,
                               op.params)
             self.line(f"{self.fresh(out)} = {text}")
