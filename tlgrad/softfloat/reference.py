@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
 
 import numpy as np
 
@@ -30,10 +31,15 @@ def _floor_divide(fmt, a, b, env):
 
 
 @lru_cache(maxsize=None)
+def _elementary():
+    """The module of elementary functions, loaded at first use: it imports mpmath, which takes 80 ms."""
+    return import_module("tlgrad.softfloat.elementary")
+
+
+@lru_cache(maxsize=None)
 def constant(name, fmt):
     """`elementary.constant`, remembered."""
-    from tlgrad.softfloat import elementary
-    return elementary.constant(name, fmt)
+    return _elementary().constant(name, fmt)
 
 
 def function(name):
@@ -42,7 +48,7 @@ def function(name):
         return _floor_divide
     if name in SCALAR:
         return SCALAR[name]
-    from tlgrad.softfloat import elementary      # it loads mpmath, which takes 80 ms
+    elementary = _elementary()
     if name not in elementary.FUNCTIONS:
         raise KeyError(name)
     return lambda fmt, *words: elementary.evaluate(name, fmt, *words[:-1], env=words[-1])
