@@ -1,10 +1,11 @@
 """Correct rounding in binary32 (samples, exceptional inputs, one whole function), binary16 and bfloat16."""
+import concurrent.futures
 import ctypes
 
 import numpy as np
 import pytest
 
-from benchmarks.elementary_exhaustive import NAMES, check, filtered, judged, library, rounded32
+from benchmarks.elementary_exhaustive import BLOCK, NAMES, filtered, judged, library, rounded32
 from tlgrad.kernels.elementary import FUNCTIONS, evaluate, meaning, unrounded
 from tlgrad.kernels.expr import Numpy, Value
 
@@ -29,14 +30,12 @@ def test_exceptional_input(name, word):
     assert evaluate(name, np.repeat(x, 300)).view(np.uint32)[7] == want
 
 
-def test_every_input_of_rsqrt():
-    row = check("rsqrt")
-    assert row["wrong"] == 0, row
-
-
-@pytest.mark.slow
-def test_every_input_of_exp():
-    row = check("exp")
+@pytest.mark.parametrize("name", ["rsqrt", pytest.param("exp", marks=pytest.mark.slow)])
+def test_every_input(name):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        starts = range(0, 1 << 32, BLOCK)
+        blocks = list(pool.map(lambda s: filtered(library(), name, s, s + BLOCK), starts))
+    row = judged(name, library(), blocks, 0.0)
     assert row["wrong"] == 0, row
 
 
