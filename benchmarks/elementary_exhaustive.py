@@ -141,10 +141,12 @@ def check(name, workers=2, first=0, last=1 << 32):
                 path.write_text(json.dumps({"digest": digest, "blocks": blocks}))
     path.write_text(json.dumps({"digest": digest, "blocks": blocks}))
     kept = [blocks[str(s)] for s in range(first, last, BLOCK)]
-    return judged(name, loaded, kept, (time.time() - began) + before / workers)
+    worst = loaded.distance(name.encode(), _pointer(name, "float16"), ctypes.c_uint64(37))
+    return judged(name, kept) | {"distance": round(math.log2(worst or 1e-300), 2),
+                                 "seconds": round(time.time() - began + before / workers, 1)}
 
 
-def judged(name, loaded, blocks, seconds):
+def judged(name, blocks):
     """The row of the table for the filtered `blocks`: MPFR decides what the filter could not."""
     sure = [w for b in blocks for w in b[0]]
     near = [w for b in blocks for w in b[1]]
@@ -154,10 +156,8 @@ def judged(name, loaded, blocks, seconds):
     off = got.view(np.uint32) != want.view(np.uint32)
     misses = {f"{w:#010x}": f"{v:#010x}"
               for w, v in zip(np.array(near, np.uint32)[off], want.view(np.uint32)[off])}
-    worst = loaded.distance(name.encode(), _pointer(name, "float16"), ctypes.c_uint64(37))
     return {"near": len(near), "exceptional": len(FUNCTIONS[name].exceptional),
-            "wrong": len(sure) + len(misses), "distance": round(math.log2(worst or 1e-300), 2),
-            "seconds": round(seconds, 1), "misses": misses, "sure": [hex(w) for w in sure[:20]]}
+            "wrong": len(sure) + len(misses), "misses": misses, "sure": [hex(w) for w in sure[:20]]}
 
 
 def main(names, workers):
