@@ -94,6 +94,10 @@ class Calls:
                 r = self.call(m, [x, y], {})
                 if r is not NotImplemented:
                     return r
+        if isinstance(a, (list, tuple, str)) and isinstance(b, Symbol):
+            self.concrete(b, f"the number that a {type(a).__name__} is multiplied by")
+        if isinstance(b, (list, tuple, str)) and isinstance(a, Symbol):
+            self.concrete(a, f"the number that a {type(b).__name__} is multiplied by")
         if isinstance(a, Value) or isinstance(b, Value):
             plain = meaning.BINARY.get(fn)
             if plain is not None:
@@ -234,7 +238,7 @@ class Calls:
             went = self.region(frame, g.entry, 0, {"$args": vals}, frozenset())
             exits, tag = self.finish(frame, went, frozenset())
         except Unmergeable as u:
-            if u.target != "ret" or sink:
+            if u.target != "ret" or sink or len(self.stack) == 1:
                 raise
             failed = u
         finally:

@@ -90,8 +90,32 @@ def _numba():
             args = (self.get(value), self.get(spec)) if spec else (self.get(value),)
             self.store(ir.Expr.call(self.get(strvar), args, (), loc=self.loc), res)
 
+        def op_IMPORT_NAME(self, inst, level, names, temps, res):
+            """import a: a call of __import__(name, globals, locals, names, level)."""
+            f, name, none = temps
+            self.store(ir.Global("__import__", __import__, loc=self.loc), f)
+            self.store(ir.Const(self.code_names[inst.arg], loc=self.loc), name)
+            self.store(ir.Const(None, loc=self.loc), none)
+            args = [self.get(v) for v in (name, none, none, names, level)]
+            self.store(ir.Expr.call(self.get(f), tuple(args), (), loc=self.loc), res)
+
+        def op_IMPORT_FROM(self, inst, module, res):
+            """from module import a."""
+            self.store(ir.Expr.getattr(self.get(module), self.code_names[inst.arg], loc=self.loc), res)
+
     class Runner(byteflow.TraceRunner):
-        """Numba's walk over the bytecode, with formats of f-strings."""
+        """Numba's walk over the bytecode, with formats of f-strings and imports."""
+
+        def op_IMPORT_NAME(self, state, inst):
+            names, level, res = state.pop(), state.pop(), state.make_temp()
+            state.append(inst, level=level, names=names, temps=[state.make_temp() for _ in range(3)], res=res)
+            state.push(res)
+
+        def op_IMPORT_FROM(self, state, inst):
+            module, res = state.pop(), state.make_temp()
+            state.append(inst, module=module, res=res)
+            state.push(module)
+            state.push(res)
 
         def op_FORMAT_VALUE(self, state, inst):
             spec = {"spec": state.pop()} if inst.arg & 4 else {}

@@ -110,11 +110,16 @@ def record(f: Callable, build: Callable, avals: Sequence[Aval], unsigned: bool =
         return _record(f, build, avals, run_entry, it)
     except ScalarFunctionError as refusal:
         if not it.lifted:
-            raise refusal.with_traceback(None) from None
+            raise plain(refusal) from None
     try:
         return _record(f, build, avals, run_entry, Interpreter(f, False, unsigned))
     except ScalarFunctionError as refusal:
-        raise refusal.with_traceback(None) from None
+        raise plain(refusal) from None
+
+
+def plain(refusal: ScalarFunctionError) -> ScalarFunctionError:
+    """A refusal as the user sees it, without the interpreter's own frames."""
+    return ScalarFunctionError(str(refusal))
 
 
 def _run_simple(it, f, args, kwargs):
@@ -138,6 +143,7 @@ def _record(f, build, avals, run, it) -> Recorded:
 
 def _entry(f, args, kwargs):
     """The frame around the user's function: what it raises, and bool() in host code, meet here."""
+    return f(*args, **kwargs)
 
 
 def _entry_graph() -> Graph:

@@ -52,7 +52,11 @@ class Joins:
 
     def merge(self, fr, pred, first, second):
         """One state out of two (block, exits, tag); records the cond."""
-        return Merge(self, fr, pred, first, second).run()
+        try:
+            return Merge(self, fr, pred, first, second).run()
+        except Unmergeable:
+            self.blame = self.place()
+            raise
 
     def is_tag(self, tag, code):
         """The condition that an exit was taken."""

@@ -82,6 +82,7 @@ class State:
         self.stack: list = []
         self.decisions, self.cursor, self.raised = (), 0, None
         self.forbid = self.work = self.steps = 0
+        self.blame = ""                            # where two paths last met without a common kind
 
     # -- recording --
 
@@ -172,7 +173,7 @@ class State:
         """Where the interpretation is, in the user's source."""
         frames = [f for f in self.stack if f.loc is not None]
         if not frames:
-            return f"in {describe_callable(self.user)}"
+            return self.blame or f"in {describe_callable(self.user)}"
         code, loc = frames[-1].func.__code__, frames[-1].loc
         positions = list(code.co_positions())
         line, end, c0, c1 = positions[loc // 2] if loc // 2 < len(positions) else (code.co_firstlineno, 0, 0, 0)

@@ -7,9 +7,17 @@ runs under the budget.
 """
 from __future__ import annotations
 
+import cmath
+import math
+import types
+
+from tlgrad.core.guard import names_in
 from tlgrad.errors import ScalarFunctionError
 from tlgrad.frontend.state import CONTROL
-from tlgrad.frontend.values import UNDEF, Exit, Iter, Lazy
+from tlgrad.frontend.values import UNDEF, Exit, Iter, Lazy, traced
+
+_MODULES = (math, cmath)
+_FUNCTIONS = {f for module in _MODULES for f in vars(module).values() if callable(f)}
 
 #: what one path costs of the budget
 PATH = 20
@@ -34,7 +42,7 @@ class Trees:
         self.spend(PATH, f"`{f.__name__}` has too many paths", "return the same kinds of values on every path")
         args = [iter(self.items(a)) if isinstance(a, (Iter, Lazy)) else a for a in args]
         try:
-            return f(*args, **kwargs)
+            return with_traced_math(self, f)(*args, **kwargs)
         except CONTROL:
             raise
         except Exception as e:          # noqa: BLE001
@@ -50,3 +58,28 @@ class Trees:
             self.fail(f"`{f.__name__}` returns different kinds of values: {failed.why}",
                       "return the same structure on every path")
         return {"ret": Exit({"$ret": value}, self.snapshot())}, self.code(None, "ret")
+
+
+def with_traced_math(interpreter, f):
+    """A copy of `f` that sees versions of the math functions which take traced numbers."""
+    if not isinstance(f, types.FunctionType):
+        return f
+    found = {n: f.__globals__[n] for n in names_in(f.__code__)[0] if n in f.__globals__}
+    swapped = {n: _on_symbols(interpreter, v) for n, v in found.items()
+               if isinstance(v, types.ModuleType) and v in _MODULES
+               or isinstance(v, types.BuiltinFunctionType) and v in _FUNCTIONS}
+    if not swapped:
+        return f
+    new = types.FunctionType(f.__code__, {**f.__globals__, **swapped}, f.__name__, f.__defaults__, f.__closure__)
+    new.__kwdefaults__ = f.__kwdefaults__
+    return new
+
+
+def _on_symbols(interpreter, v):
+    if isinstance(v, types.ModuleType):
+        return types.SimpleNamespace(**{n: _on_symbols(interpreter, x) if callable(x) else x
+                                        for n, x in vars(v).items()})
+
+    def function(*args):
+        return interpreter.call(v, list(args), {}) if traced(args) else v(*args)
+    return function
