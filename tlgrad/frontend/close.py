@@ -15,7 +15,9 @@ from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var, check_jaxpr
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Value
 from tlgrad.frontend.block import Block, Cond, Loop, Op, Symbol
+from tlgrad.frontend.dead import drop_dead, free_symbols
 from tlgrad.frontend.meaning import is_bool
+from tlgrad.frontend.rotate import rotate
 from tlgrad.ops import arithmetic as ar, logic as lo
 from tlgrad.ops.convert import convert_p
 from tlgrad.ops.promote import as_dtype_value
@@ -36,98 +38,6 @@ def close(block: Block, n_captured: int) -> tuple[Jaxpr, list[bool]]:
     kept = [v in read for v in binders[:n_captured]]
     binders = [v for k, v in enumerate(binders) if k >= n_captured or kept[k]]
     return check_jaxpr(Jaxpr(binders, writer.eqns, outs), "the scalar front end"), kept
-
-
-# ---- dead values ----
-
-def drop_dead(block: Block):
-    """Remove operations, results of conds and carried values that nothing reads."""
-    live = {v for v in block.outs if isinstance(v, Symbol)}
-    size = -1
-    while size != len(live):
-        size = len(live)
-        _mark(block, live)
-    _sweep(block, live)
-
-
-def _need(live, values):
-    live.update(v for v in values if isinstance(v, Symbol))
-
-
-def _mark(block, live):
-    for node in reversed(block.nodes):
-        used = not live.isdisjoint(node.outs)
-        if not used:
-            continue
-        if type(node) is Op:
-            _need(live, node.ins)
-        elif type(node) is Cond:
-            for out, a, b in zip(node.outs, node.then.outs, node.other.outs):
-                if out in live:
-                    _need(live, (a, b))
-            _mark(node.then, live)
-            _mark(node.other, live)
-            _need(live, (node.pred,))
-        else:
-            for out, p, q, init in zip(node.outs, node.body.params, node.body.outs, node.inits):
-                if out in live or p in live:
-                    _need(live, (out, p, q, init))
-            _need(live, (node.count, node.again))
-            _mark(node.body, live)
-
-
-def _sweep(block, live):
-    kept = []
-    for node in block.nodes:
-        if live.isdisjoint(node.outs):
-            continue
-        if type(node) is not Op:
-            places = [k for k, out in enumerate(node.outs) if out in live]
-            node.outs = [node.outs[k] for k in places]
-            if type(node) is Loop:
-                node.inits = [node.inits[k] for k in places]
-                node.body.params = [node.body.params[k] for k in places]
-            for inner in (node.then, node.other) if type(node) is Cond else (node.body,):
-                inner.outs = [inner.outs[k] for k in places]
-                _sweep(inner, live)
-        kept.append(node)
-    block.nodes = kept
-
-
-def free_symbols(block: Block) -> list[Symbol]:
-    """Symbols that a finished block reads from around it, in order of first use."""
-    if block.free is None:
-        block.free = _free_symbols(block)
-    return block.free
-
-
-def _free_symbols(block):
-    found: dict[Symbol, None] = {}
-    bound = set(block.params)
-    for node in block.nodes:
-        for v in _inputs(node):
-            if isinstance(v, Symbol) and v not in bound:
-                found[v] = None
-        bound.update(node.outs)
-    for v in block.outs:
-        if isinstance(v, Symbol) and v not in bound:
-            found[v] = None
-    return list(found)
-
-
-def _inputs(node):
-    if type(node) is Op:
-        return node.ins
-    if type(node) is Cond:
-        return [node.pred, *free_symbols(node.then), *free_symbols(node.other)]
-    inner = set(node.body.params) | {node.index}
-    return [node.count, *node.inits, *[v for v in free_symbols(node.body) if v not in inner],
-            *([node.again] if _outside(node) else [])]
-
-
-def _outside(loop) -> bool:
-    """True when what keeps a loop going is not made in its body."""
-    return isinstance(loop.again, Symbol) and loop.again.block is not loop.body
 
 
 # ---- equations ----
@@ -299,72 +209,3 @@ class Writer:
     def write_while(self, node, cond, body, n_consts, ins, outs):
         params = {"cond": cond, "body": body, "n_consts": n_consts, "counted": False, "memory": None}
         self.eqns.append(Eqn(while_p, ins, params, outs, node.source))
-
-
-def rotate(node: Loop):
-    """(test, turn) of a loop whose last node is a cond that either leaves without computing
-    anything, or makes a turn and goes on; None for other loops."""
-    nodes = node.body.nodes
-    final = nodes[-1] if nodes else None
-    negated = type(final) is Op and final.prim is lo.not_ and final.outs[0] is node.again
-    if negated:
-        nodes = nodes[:-1]
-    if not nodes or type(nodes[-1]) is not Cond:
-        return None
-    last = nodes[-1]
-    made = dict(zip(last.outs, range(len(last.outs))))
-    stay = _stays(node, last, made, negated)
-    if stay is None:
-        return None
-    turn_arm, leave_arm = (last.then, last.other) if stay else (last.other, last.then)
-    outs = _turn_outs(node, made, turn_arm, leave_arm)
-    if leave_arm.nodes or outs is None:
-        return None
-    test, turn = Block(None), Block(None)
-    test.params = turn.params = node.body.params
-    test.nodes, test.outs = nodes[:-1], [last.pred]
-    if not stay:
-        flipped = Symbol(last.pred.trace, last.pred.aval, test, last.source)
-        test.nodes, test.outs = [*test.nodes, Op(lo.not_, [last.pred], {}, [flipped], last.source)], [flipped]
-    turn.nodes, turn.outs = _with_head(nodes[:-1], turn_arm, outs), outs
-    return test, turn
-
-
-def _turn_outs(node, made, turn_arm, leave_arm):
-    """What one turn gives; None when leaving changes a carried value."""
-    outs = []
-    for p, v in zip(node.body.params, node.body.outs):
-        place = made.get(v) if isinstance(v, Symbol) else None
-        if v is p:
-            outs.append(v)
-        elif place is not None and leave_arm.outs[place] is p:
-            outs.append(turn_arm.outs[place])
-        else:
-            return None
-    return outs
-
-
-def _with_head(head, arm, outs):
-    """The arm's nodes, after those of the test that they read."""
-    needed = {s for s in (*free_symbols(arm), *outs) if isinstance(s, Symbol)}
-    kept = []
-    for n in reversed(head):
-        if not needed.isdisjoint(n.outs):
-            kept.append(n)
-            needed.update(v for v in _inputs(n) if isinstance(v, Symbol))
-    return [*kept[::-1], *arm.nodes]
-
-
-def _stays(node, last, made, negated):
-    """Which arm goes on: True for `then`, False for `other`, None when it depends."""
-    if negated:
-        return None if node.body.nodes[-1].ins[0] is not last.pred else False
-    if node.again is last.pred:
-        return True
-    place = made.get(node.again)
-    if place is None:
-        return None
-    a, b = last.then.outs[place], last.other.outs[place]
-    if isinstance(a, Symbol) or isinstance(b, Symbol) or bool(a) == bool(b):
-        return None
-    return bool(a)

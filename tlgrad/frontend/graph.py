@@ -65,9 +65,24 @@ def _numba():
         warnings.warn(f"tlgrad has not been tested on Python {pair[0]} with Numba {pair[1]}: scalar functions are "
                       "run on traced values, branch by branch, instead of being read", stacklevel=2)
         return None, None, ir
+    front, walk = _front_class(interpreter, ir), _walk_class(byteflow)
 
+    def translate(identity):
+        with _LOCK:                 # Numba names the class of its walk in a module variable
+            plain, byteflow.TraceRunner = byteflow.TraceRunner, walk
+            try:
+                return front(identity).interpret(bytecode.ByteCode(func_id=identity)).blocks
+            finally:
+                byteflow.TraceRunner = plain
+    return translate, bytecode.FunctionIdentity.from_function, ir
+
+
+_LOCK = threading.Lock()
+
+
+def _front_class(interpreter, ir):
     class Front(interpreter.Interpreter):
-        """Numba's translation, with byte offsets kept and two of its gaps closed."""
+        """Numba's translation, with byte offsets kept and some of its gaps closed."""
 
         def _dispatch(self, inst, kws):
             self.loc = ir.Loc(self.loc.filename, inst.lineno, col=inst.offset)
@@ -83,28 +98,38 @@ def _numba():
             except NotImplementedError:
                 self.store(ir.Const(UNDEF, loc=self.loc), res)
 
+        def call(self, f, target, args, res):
+            """res = f(*args), with f a Python function held in `target`."""
+            self.store(ir.Global(f.__name__, f, loc=self.loc), target)
+            self.store(ir.Expr.call(self.get(target), tuple(map(self.get, args)), (), loc=self.loc), res)
+
         def op_FORMAT_VALUE(self, inst, value, res, strvar, spec=None):
             """f"{value!r:spec}": also with a format."""
             f = format if spec else _CONVERSIONS[inst.arg & 3]
-            self.store(ir.Global(f.__name__, f, loc=self.loc), strvar)
-            args = (self.get(value), self.get(spec)) if spec else (self.get(value),)
-            self.store(ir.Expr.call(self.get(strvar), args, (), loc=self.loc), res)
+            self.call(f, strvar, (value, spec) if spec else (value,), res)
 
         def op_IMPORT_NAME(self, inst, level, names, temps, res):
             """import a: a call of __import__(name, globals, locals, names, level)."""
             f, name, none = temps
-            self.store(ir.Global("__import__", __import__, loc=self.loc), f)
             self.store(ir.Const(self.code_names[inst.arg], loc=self.loc), name)
             self.store(ir.Const(None, loc=self.loc), none)
-            args = [self.get(v) for v in (name, none, none, names, level)]
-            self.store(ir.Expr.call(self.get(f), tuple(args), (), loc=self.loc), res)
+            self.call(__import__, f, (name, none, none, names, level), res)
 
         def op_IMPORT_FROM(self, inst, module, res):
             """from module import a."""
             self.store(ir.Expr.getattr(self.get(module), self.code_names[inst.arg], loc=self.loc), res)
+    return Front
 
-    class Runner(byteflow.TraceRunner):
+
+def _walk_class(byteflow):
+    class Walk(byteflow.TraceRunner):
         """Numba's walk over the bytecode, with formats of f-strings and imports."""
+
+        def op_FORMAT_VALUE(self, state, inst):
+            spec = {"spec": state.pop()} if inst.arg & 4 else {}
+            value, strvar, res = state.pop(), state.make_temp(), state.make_temp()
+            state.append(inst, value=value, res=res, strvar=strvar, **spec)
+            state.push(res)
 
         def op_IMPORT_NAME(self, state, inst):
             names, level, res = state.pop(), state.pop(), state.make_temp()
@@ -116,24 +141,7 @@ def _numba():
             state.append(inst, module=module, res=res)
             state.push(module)
             state.push(res)
-
-        def op_FORMAT_VALUE(self, state, inst):
-            spec = {"spec": state.pop()} if inst.arg & 4 else {}
-            value, strvar, res = state.pop(), state.make_temp(), state.make_temp()
-            state.append(inst, value=value, res=res, strvar=strvar, **spec)
-            state.push(res)
-
-    def translate(identity):
-        with _LOCK:                 # Numba names the class of its walk in a module variable
-            plain, byteflow.TraceRunner = byteflow.TraceRunner, Runner
-            try:
-                return Front(identity).interpret(bytecode.ByteCode(func_id=identity)).blocks
-            finally:
-                byteflow.TraceRunner = plain
-    return translate, bytecode.FunctionIdentity.from_function, ir
-
-
-_LOCK = threading.Lock()
+    return Walk
 
 
 def _clean(x, ir):

@@ -26,8 +26,10 @@ from tlgrad.frontend.interpret import Regions
 from tlgrad.frontend.joins import Joins
 from tlgrad.frontend.loops import Loops
 from tlgrad.frontend.recurrence import Recurrences
+from tlgrad.frontend.operators import Operators
 from tlgrad.frontend.simple import NotSimple, copy_on_symbols
 from tlgrad.frontend.state import ErrorEntry, Split, State, Unmergeable
+from tlgrad.frontend.statements import Statements
 from tlgrad.frontend.tree import Trees
 from tlgrad.frontend.values import UNDEF, Maybe, scalar
 from tlgrad.ops.promote import as_dtype_value
@@ -36,7 +38,7 @@ from tlgrad.ops.promote import as_dtype_value
 RECURSION = 20_000
 
 
-class Interpreter(State, Joins, Regions, Loops, Expressions, Calls, Recurrences, Trees):
+class Interpreter(State, Joins, Regions, Loops, Statements, Expressions, Operators, Calls, Recurrences, Trees):
     """Interprets one function.
 
     lift: captured floats become operands of the program.  unsigned: unsigned integers are
