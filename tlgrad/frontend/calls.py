@@ -38,6 +38,9 @@ class Calls:
             return self.call(f.func, [*f.args, *args], {**f.keywords, **kwargs})
         if isinstance(f, types.MethodType):
             return self.call(f.__func__, [f.__self__, *args], kwargs)
+        inner = _written_in_python(f)
+        if inner is not None:
+            return self.call(inner, args, kwargs)
         if f is iterate or type(f) is Recurrence:
             return self.iterate(*args, **kwargs) if f is iterate else self.call_recurrence(f, args, kwargs)
         if isinstance(f, Primitive) or _of_tlgrad(f) or _of_pytest(f):
@@ -244,6 +247,15 @@ def _of_tlgrad(f) -> bool:
         return is_internal(code) and not f.__qualname__.startswith("_entry")
     cls = type(f)
     return cls.__module__.split(".")[0] == "tlgrad" and not isinstance(f, type)
+
+
+def _written_in_python(f):
+    """The Python function behind a wrapper that changes nothing for a single entry: tl.map,
+    functools.cache, numba.njit."""
+    if type(f) is functools._lru_cache_wrapper or getattr(type(f), "acts_by_entry", False):
+        return f.__wrapped__
+    inner = getattr(f, "py_func", None)
+    return inner if isinstance(inner, types.FunctionType) else None
 
 
 def _of_pytest(f) -> bool:

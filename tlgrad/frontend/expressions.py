@@ -13,6 +13,8 @@ from tlgrad.frontend.state import NeedConcrete
 from tlgrad.frontend.values import UNDEF, Iter, Lazy, Range, scalar, traced
 from tlgrad.ops import logic as lo
 
+#: modules whose numbers never change
+_CONSTANTS = ("math", "cmath", "numpy")
 #: a tuple or list of more numbers than this is looped over as an array
 LONG = 32
 _TRY_REGIONS = ("mark_try_block", "end_try_block")
@@ -150,7 +152,8 @@ class Expressions:
         if isinstance(o, Symbol) and not hasattr(o, name):
             self.fail(f"a traced number has no attribute `{name}`")
         if isinstance(o, types.ModuleType):
-            return self.admit(self.host(getattr, o, name), o, name)
+            found = self.host(getattr, o, name)
+            return found if o.__name__ in _CONSTANTS else self.admit(found, o, name)
         p = getattr(type(o), name, None)
         if isinstance(p, property) and isinstance(p.fget, types.FunctionType) and not isinstance(o, Value):
             return self.call(p.fget, [o], {})

@@ -21,7 +21,7 @@ from tlgrad.core.tensor import as_value
 from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.frontend.interpreter import Recorded, rebuild, record
 from tlgrad.frontend.map_primitive import Errors
-from tlgrad.frontend.mapping import MAX_PLANS, apply
+from tlgrad.frontend.mapping import apply, keep_plan
 from tlgrad.frontend.read import Reader
 from tlgrad.ops.layout import reshape
 from tlgrad.ops.shape import iota
@@ -79,9 +79,7 @@ class Program:
             *tables, i = symbols
             return (Reader(tables), i), {}
         found = record(self.body, build, [*avals, make_aval((), dtypes.uint64)], unsigned=True)
-        self.plans[avals] = found, guard
-        if len(self.plans) > MAX_PLANS:
-            self.plans.popitem(last=False)
+        keep_plan(self.plans, avals, found, guard)
         return found
 
     def __repr__(self):

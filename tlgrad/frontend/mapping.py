@@ -16,7 +16,7 @@ from tlgrad.core.guard import Guard
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Var
 from tlgrad.core.source import describe_callable, user_source
 from tlgrad.core.tensor import Tensor, as_value
-from tlgrad.core.trace import EVAL, current_trace
+from tlgrad.core.trace import EVAL, Tracer, current_trace
 from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.frontend.interpreter import Recorded, rebuild, record
 from tlgrad.frontend.map_primitive import NO_ERRORS, Errors, map_p
@@ -42,8 +42,21 @@ def apply(found: Recorded, operands, n_whole, shape, errors) -> list:
     return [Tensor.own(y) for y in execute(found.jaxpr.memo[key], [x.data for x in operands])]
 
 
+def keep_plan(plans, key, found: Recorded, guard):
+    """Keep a record for the next call, unless it captured a value of a running transform."""
+    if any(isinstance(x, Tracer) for x in found.captured):
+        plans.pop(key, None)
+        return
+    plans[key] = found, guard
+    if len(plans) > MAX_PLANS:
+        plans.popitem(last=False)
+
+
 class Map:
     """A scalar function applied to every entry.  Made by `tl.map`."""
+
+    #: under another map, one entry: the function itself
+    acts_by_entry = True
 
     def __init__(self, f: Callable, name: str, least: int):
         if not callable(f):
@@ -89,9 +102,7 @@ class Map:
         counters.count_trace(self.f, plan is not None, avals)
         guard = Guard(self.f)
         found = record(self.f, lambda symbols: tree.unflatten(in_tree, symbols), avals)
-        self.plans[key] = found, guard
-        if len(self.plans) > MAX_PLANS:
-            self.plans.popitem(last=False)
+        keep_plan(self.plans, key, found, guard)
         return found
 
     def __get__(self, instance, owner=None):
