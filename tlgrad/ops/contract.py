@@ -64,14 +64,22 @@ def _dot_impl(x, y, *init, contract, batch, order):
 
 
 def _free(x, y, contract, batch, shape, init):
-    """NumPy's matmul, which calls BLAS for floats."""
+    """NumPy's matmul, which calls BLAS for floats; entrywise products where an operand has no axes
+    of its own, since matmul would call BLAS once for each of them."""
     shared, terms = shape[:len(batch[0])], prod(x.shape[k] for k in contract[0])
-    a = np.transpose(x, (*batch[0], *_rest(x.ndim, contract[0], batch[0]), *contract[0]))
-    b = np.transpose(y, (*batch[1], *contract[1], *_rest(y.ndim, contract[1], batch[1])))
-    a = a.reshape(*shared, prod(a.shape[len(shared):a.ndim - len(contract[0])]), terms)
-    b = b.reshape(*shared, terms, prod(b.shape[len(shared) + len(contract[1]):]))
+    x_rest, y_rest = (_rest(v.ndim, c, s) for v, c, s in zip((x, y), contract, batch))
+    a = np.transpose(x, (*batch[0], *x_rest, *contract[0]))
+    b = np.transpose(y, (*batch[1], *contract[1], *y_rest))
+    m, n = prod(x.shape[k] for k in x_rest), prod(y.shape[k] for k in y_rest)
+    a, b = a.reshape(*shared, m, terms), b.reshape(*shared, terms, n)
     with np.errstate(all="ignore"):
-        out = np.matmul(a, b).reshape(shape)
+        if terms == 1:
+            out = a * b
+        elif m * n == 1 and shared:
+            out = np.einsum("...k,...k->...", a[..., 0, :], b[..., 0])
+        else:
+            out = np.matmul(a, b)
+        out = out.reshape(shape)
         return out + init[0] if init else out
 
 

@@ -4,6 +4,8 @@ Products, maxima and minima run left to right; argmax and argmin take the first 
 """
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from tlgrad.core import dtypes
@@ -32,9 +34,17 @@ def _reduction(name, impl, doc, *, kinds, jvp=None, result=None, combine=None, n
         x = moveaxis(args[0], axes_in[0], 0)
         return prim.bind(x, axes=tuple(a + 1 for a in axes)), 0
 
-    prim = Heavy(name, work=lambda x, *, axes: x.size, impl=impl, abstract=abstract, jvp=jvp, batch=batch,
-                 kind="reduction", lower=("reduction", combine or name), nondiff=nondiff)
+    prim = Heavy(name, work=_prod_work if combine == "mul" else _no_work, impl=impl, abstract=abstract,
+                 jvp=jvp, batch=batch, kind="reduction", lower=("reduction", combine or name), nondiff=nondiff)
     return documented(prim, doc, "x")
+
+
+def _prod_work(x, *, axes):
+    return x.size
+
+
+def _no_work(x, *, axes):
+    return 0
 
 
 def _fold(combine, terms):
@@ -48,13 +58,24 @@ def _extreme(name):
     combine = meaning.implementation(name)
 
     def impl(x, *, axes):
-        terms = orders.terms_first(x, axes)
-        if not terms.shape[0]:
+        if not prod(x.shape[k] for k in axes):
             raise ShapeError(f"{name}: the reduced axes {axes} of shape {x.shape} are empty, and "
                              f"a {name}imum has no identity; use where= or initial= values instead")
+        if x.dtype.kind in "iuf" and (found := _by_numpy(name, x, axes)) is not None:
+            return found
+        terms = orders.terms_first(x, axes)
         # keep the earlier of equal terms, so that the winner is that of argmax / argmin
         return _fold((lambda a, t: combine(t, a)) if name == "max" else combine, terms)
     return impl
+
+
+def _by_numpy(name, x, axes):
+    """NumPy's reduction, which is free in its order; None where zeros of both signs meet."""
+    with np.errstate(all="ignore"):
+        found = np.asarray((np.maximum if name == "max" else np.minimum).reduce(x, axis=axes))
+        if x.dtype.kind == "f" and (found == 0).any() and np.any((x == 0) & np.signbit(x)):
+            return None
+    return found
 
 
 def _winner_jvp(find):

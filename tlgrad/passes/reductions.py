@@ -1,7 +1,7 @@
 """Reductions and products in the form that kernels run: entry by entry over one index space, the
 reduced axes first or last.
 
-    middle_axes_moved      reduce along middle axes  ->  transpose, then reduce along first or last axes
+    middle_axes_moved      reduce along the last and other axes  ->  transpose, then reduce along the last
     products_to_sums       contract of any operands  ->  entrywise products and a sum
 
 Both keep every sum in its order.
@@ -24,7 +24,7 @@ _TYPES = ("float32", "float64", "int64", "uint64")
 
 
 def middle_axes_moved(jaxpr: Jaxpr) -> Jaxpr:
-    """Reductions along axes that are neither the first nor the last ones get their axes together."""
+    """Reductions along the last axis and others that are not next to it get their axes together."""
     return rewritten(jaxpr, _moved)
 
 
@@ -57,11 +57,10 @@ def _moved(eqn: Eqn):
     reduced = [k for k in long if k in axes]
     if reduced in (long[:len(reduced)], long[len(long) - len(reduced):]):
         return None
-    kept = [k for k in range(len(shape)) if k not in axes]
-    last = long[-1] in axes                    # the axis that runs fastest in memory stays last
-    perm = (*kept, *axes) if last else (*axes, *kept)
-    places = tuple(range(len(kept), len(shape))) if last else tuple(range(len(axes)))
-    params = {**eqn.params, "axes": places}
+    if long[-1] not in axes and eqn.prim.name != "reduce_prod":
+        return None                            # rows are added up in place, without a copy
+    kept = tuple(k for k in range(len(shape)) if k not in axes)
+    perm, params = (*kept, *axes), {**eqn.params, "axes": tuple(range(len(kept), len(shape)))}
     return lambda x: [eqn.prim.bind(transpose.bind(x, perm=perm), **params)]
 
 
