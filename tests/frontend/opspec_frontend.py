@@ -36,7 +36,7 @@ def _powers_loop(x, y):
 X = np.array([0.7, -0.4, 1.3])
 
 ROWS = [
-    Words("read", (((TABLE, np.int64(2), np.int64(1)), {}, lambda t, i, j: t[2, 1]),)),
+    Words("read", (((TABLE, np.int64(2), np.int64(1)), dict(operand=None), lambda t, i, j: t[2, 1]),)),
     Words("deposit", (((np.float64(0.7), np.int64(2), np.int64(1)), dict(shape=(3, 4)),
                        lambda x, i, j: _placed(x)),)),
     Calls("map", ((_leaky, (X,), lambda x: np.where(x > 0, x * x, 0.25 * x)),
