@@ -277,7 +277,9 @@ def fmod(x, y) -> Value:
     """x - trunc(x / y) * y, with the sign of x (C's fmod); exact for floats."""
     x, y = promote((as_array(x, "fmod"), as_array(y, "fmod")), "fmod")
     r = ar.remainder(ar.abs_(x), ar.abs_(y))
-    return lo.where(lo.lt(x, 0), ar.neg(r), r) if x.dtype.kind != "u" else r
+    if x.dtype.kind == "f":
+        return ar.copysign(r, x)
+    return lo.where(lo.lt(x, 0), ar.neg(r), r) if x.dtype.kind == "i" else r
 
 
 def divmod(x, y) -> tuple[Value, Value]:
