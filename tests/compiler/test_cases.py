@@ -169,3 +169,12 @@ def test_ten_times_the_operations_take_less_than_fifteen_times_the_time():
         want = program(x, x)[0]
         assert tl.same_bits(got, want)
     assert times[1] < 15 * max(times[0], 0.02)
+
+
+def test_groups_that_meet_in_an_equation_stay_apart_where_it_turns_the_axes_of_one():
+    """a * t + (2 r)^T: the product over r is made in another order of axes than it is read."""
+    a, r = np.arange(9.0).reshape(3, 3), np.arange(9.0).reshape(3, 3) + 1
+
+    def f(a, r):
+        return a * tl.concatenate([r[:1], r[:2]], 0).T + (r * 2).T
+    assert tl.same_bits(tl.run(f)(a, r), f(tl.tensor(a), tl.tensor(r)))

@@ -131,7 +131,8 @@ class Grouping:
                     step.reduced = axes
                 step.deps |= makers - {step}          # what the equation waits for counts in merging
                 for other in sorted(makers - {step}, key=lambda s: -s.order):
-                    self.merge(step, other)
+                    if self.reads_entries(eqn, other):
+                        self.merge(step, other)
                 return step
         step = Step("group", order, space)
         step.reduced = axes
@@ -143,15 +144,18 @@ class Grouping:
             return False
         if step.repeats and step.weight > SHORT:
             return False
+        return (self.reads_entries(eqn, step)
+                and not any(m is not step and reaches(m, step) for m in makers))
+
+    def reads_entries(self, eqn: Eqn, step: Step) -> bool:
+        """True when the equation reads what `step` computes entry by entry, in the same place, if at all."""
         whole = whole_operands(eqn)
         for k, atom in enumerate(eqn.ins):
             view = self.view(atom)
-            if self.made_by(view.root, step):
-                if k in whole:
-                    return False
-                if view.root in step.finals or not view.whole or squeezed(view.shape) != step.space:
-                    return False
-        return not any(m is not step and reaches(m, step) for m in makers)
+            if self.made_by(view.root, step) and (k in whole or view.root in step.finals or not view.whole
+                                                  or squeezed(view.shape) != step.space):
+                return False
+        return True
 
     def made_by(self, root, step: Step) -> bool:
         """True when the step computes this variable."""
