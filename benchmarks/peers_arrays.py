@@ -30,7 +30,7 @@ def limit_case(dtype: str, name: str, muls: int, adds: int, count: int) -> Case:
         now = f"%x{c}"
         for m, op in enumerate(["fmul"] * muls + ["fadd"] * adds):
             last = m == muls + adds - 1
-            lines.append(f"  {f'%y{c}' if last else f'%z{c}_{m}'} = {op} {v} {now}, splat ({kind} 1.0)")
+            lines.append(f"  {f'%y{c}' if last else f'%z{c}_{m}'} = {op} {v} {now}, splat ({kind} 0.75)")
             now = f"%z{c}_{m}"
     stores = [f"  %p{c} = getelementptr {v}, ptr %slots, i64 {c}\n  store {v} %y{c}, ptr %p{c}, align {size}"
               for c in range(chains)]

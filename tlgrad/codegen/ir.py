@@ -7,6 +7,7 @@
     op      := v : t = name[params] v...
              | v... = loop[...] v...   with regions
     output  := store v | add v         an array entry per lane | an ordered sum
+             | once v                  one number, the same for every lane
     t       := b1 i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64
 
 Sizes, strides, trip counts and numbers are not in the text: they are words of the launch.
@@ -79,7 +80,8 @@ class Input:
 
 @dataclass(eq=False, slots=True)
 class Output:
-    """`mode` "store" writes `value` per lane; another mode is the combination of a reduction."""
+    """`mode` "store" writes `value` per lane, "once" a uniform one; another mode is the combination
+    of a reduction."""
 
     value: Value
     mode: str = "store"
@@ -161,7 +163,7 @@ def check_kernel(kernel: Kernel) -> Kernel:
     for out in kernel.outputs:
         if out.value not in scope or out.start is not None and out.start not in scope:
             raise KernelError(f"an output {out.mode} uses an unbound value")
-        if out.mode != "store" and out.mode not in COMBINES:
+        if out.mode not in ("store", "once", *COMBINES):
             raise KernelError(f"an output has mode {out.mode!r}")
     return kernel
 

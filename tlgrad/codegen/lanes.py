@@ -102,6 +102,8 @@ class LaneLowering:
         self.truth: dict[Value, Value] = {}
         #: some lane may be unable to go on: the program is then run by its primitives
         self.faulty = False
+        self.uniform_faults: list[Value] = []
+        self.not_negative: set[Value] = set()
 
     @property
     def ops(self) -> list[Op]:
@@ -114,6 +116,8 @@ class LaneLowering:
         key = type, literal.value.data.tobytes()
         if key not in self.literals:
             self.literals[key] = literal, Value(type, True)
+            if type in ("i32", "i64") and literal.value.data >= 0:
+                self.not_negative.add(self.literals[key][1])
         return self.literals[key][1]
 
     def emit(self, name, args, types, params=None, regions=(), free=()) -> tuple[Value, ...]:
@@ -130,9 +134,12 @@ class LaneLowering:
 
     def fault(self, comparison: str, value: Value):
         """A lane cannot go on when `value` compares so with 0; noted where the lane gets to it."""
-        self.faulty = True
         zero, = self.emit("sub", [value, value], [value.type])
         bad, = self.emit(comparison, [value, zero], ["b1"])
+        if bad.uniform and len(self.scopes) == 1:
+            self.uniform_faults.append(bad)
+            return
+        self.faulty = True
         self.scopes[-1].append(Op("fault", (bad,), (Value("b1"),)))
 
     def region(self, types, body) -> tuple[Region, set[Value]]:
@@ -174,6 +181,8 @@ class LaneLowering:
             outs = list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
             if name == "convert" and args[0].type == "b1":
                 self.truth[outs[0]] = args[0]
+            if name == "max" and self.not_negative & set(args):
+                self.not_negative.update(outs)
             return outs
         if name in ("broadcast", "reshape"):
             return list(args)
@@ -195,7 +204,8 @@ def free_values(region: Region) -> set[Value]:
 
 def _lower_sweeps(low: LaneLowering, p, args) -> list[Value]:
     n, consts = args[0], args[1:1 + p["n_consts"]]
-    low.fault("lt", n)
+    if n not in low.not_negative:
+        low.fault("lt", n)
     first = args[1 + p["n_consts"]:][:p["carries"][0]]
     out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
     if len(p["bodies"]) == 2:

@@ -43,8 +43,8 @@ class Lowered:
     literals: list[Literal]
     sizes: tuple[int, ...]
     out_strides: list[tuple[int, ...]] = field(default_factory=list)
-    #: the first result says for each lane whether it failed
-    faulty: bool = False
+    #: how many of the first results say whether lanes failed
+    flags: int = 0
 
 
 class Lowerable:
@@ -111,12 +111,24 @@ class GroupLowering:
         outputs = [Output(self.values[v]) for v in stores]
         outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
         outs = [*stores, *[eqn.outs[0] for eqn, *_ in finals]]
-        if self.low.faulty:
+        flags = self.flags()
+        outputs[:0] = [out for out, _ in flags]
+        outs[:0] = [Var(make_aval(shape, dtypes.bool_)) for _, shape in flags]
+        return self.launch(outputs, outs, len(flags))
+
+    def flags(self) -> list[tuple[Output, tuple]]:
+        """Results that say whether some lane, or all, cannot go on, with their shapes."""
+        found, low = [], self.low
+        if low.faulty:
             flag = Value("b1")
-            self.low.ops.append(Op("faulted", (), (flag,)))
-            outputs.insert(0, Output(flag))
-            outs.insert(0, Var(make_aval(self.step.space, dtypes.bool_)))
-        return self.launch(outputs, outs)
+            low.ops.append(Op("faulted", (), (flag,)))
+            found.append((Output(flag), self.step.space))
+        if low.uniform_faults:
+            flag = low.uniform_faults[0]
+            for other in low.uniform_faults[1:]:
+                flag, = low.emit("or", [flag, other], ["b1"])
+            found.append((Output(flag, "once"), ()))
+        return found
 
     def table(self, atom) -> Value:
         """A whole array, of which lanes read entries."""
@@ -139,7 +151,7 @@ class GroupLowering:
             self.inputs[place] = Value(type, not any(strides))
         return self.inputs[place]
 
-    def launch(self, outputs, outs) -> Lowered:
+    def launch(self, outputs, outs, flags) -> Lowered:
         space = self.step.space
         operands = [Operand(p.root, p, p.strides, v.type) for p, v in self.inputs.items()]
         nest, boundary = _nest(space, self.step.reduced)
@@ -152,7 +164,7 @@ class GroupLowering:
         kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
                         self.low.ops, outputs)
         return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
-                       sizes, [row_major(sizes)] * len(stores), self.low.faulty)
+                       sizes, [row_major(sizes)] * len(stores), flags)
 
 
 def _nest(space, reduced):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from tlgrad.codegen.ir import Kernel, Op, SIZES, Value
+from tlgrad.codegen.ir import COMBINES, Kernel, Op, SIZES, Value
 
 #: kernel type -> the NumPy scalar type
 NAMES = {"b1": "np.bool_", "i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64",
@@ -55,7 +55,7 @@ class PythonText:
     def loops(self, order):
         """Loops over the axes; accumulators start where the axes they run over begin."""
         k = self.kernel
-        reduced = [(n, o) for n, o in enumerate(k.outputs) if o.mode != "store"]
+        reduced = [(n, o) for n, o in enumerate(k.outputs) if o.mode in COMBINES]
         start_at = 0 if k.nest == "lanes" else 1
         for level in range(k.rank + 1):
             if level == start_at:
@@ -82,6 +82,8 @@ class PythonText:
             self.line("failed = False")
         self.run(k.ops)
         for n, out in enumerate(k.outputs):
+            if out.mode == "once":
+                self.line(f"out{n}[0] = {self.names[out.value]}")
             if out.mode == "store":
                 self.line(f"out{n}[{index}] = {self.names[out.value]}")
         for n, out in reduced:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
-from tlgrad.codegen.ir import SIZES, Kernel, Value, slots_of
+from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, slots_of
 
 #: elements ahead that unit-stride streams are prefetched
 AHEAD = 512
@@ -47,6 +47,10 @@ class Nest:
                 self.body.tables[entry.value] = self.words["in", k], extents
                 self.body.set(entry.value, ["poison"])
         self.body.run([op for op in self.kernel.ops if op.uniform])
+        for k, out in enumerate(self.kernel.outputs):
+            if out.mode == "once":
+                first = self.scalar_of(self.body.env[out.value][0], out.value.type, 0)
+                self.store_one(first, self.words["out", k], out.value.type)
 
     def compute(self):
         """Emit the operations on the lanes of a block."""
@@ -66,6 +70,10 @@ class Nest:
         if type == "b1":
             return self.e.emit(f"icmp ne i8 {x}, 0")
         return self.e.emit(f"fpext half {x} to float") if type == "f16" else x
+
+    def scalar_of(self, x, type, lane):
+        """One lane of a vector."""
+        return self.e.emit(f"extractelement {self.e.type(type)} {x}, i64 {lane}")
 
     def load_splat(self, pointer, type):
         return self.body.splat(self.load_one(pointer, type), type)
@@ -135,7 +143,7 @@ class Lanes(Nest):
         k = self.kernel
         self.block_size = self.lanes * self.unroll
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
-        self.reduced = [o for o in k.outputs if o.mode != "store"]
+        self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         carried = [(REGISTER[o.value.type], self.start_of(o)) for o in self.reduced]
         if k.rank == 1:
             self.finish(self.blocks(self.row_pointers("0"), "%lo", "%hi", carried))
@@ -288,9 +296,6 @@ class Lanes(Nest):
         finally:
             self.e.lanes = lanes
 
-    def scalar_of(self, x, type, lane):
-        return self.e.emit(f"extractelement {self.e.type(type)} {x}, i64 {lane}")
-
     def reduce(self, out, acc, left):
         """Combine the lanes of this block into `acc`, in order; idle lanes change nothing."""
         e, type = self.e, out.value.type
@@ -321,6 +326,6 @@ class Lanes(Nest):
 
     def finish(self, accs):
         """Write the reduced scalars."""
-        outs = [n for n, o in enumerate(self.kernel.outputs) if o.mode != "store"]
+        outs = [n for n, o in enumerate(self.kernel.outputs) if o.mode in COMBINES]
         for n, acc in zip(outs, accs, strict=True):
             self.store_one(acc, self.words["out", n], self.kernel.outputs[n].value.type)

@@ -49,7 +49,7 @@ def run_lowered(lowered: Lowered, arrays: dict) -> list[np.ndarray]:
         inputs.append(_placed(root, offset, strides, lowered.sizes))
     outs = [np.empty(v.aval.shape, v.aval.dtype.storage) for v in lowered.outs]
     kept = {"lanes": (1,), "rows": lowered.sizes[:1], "columns": lowered.sizes[1:]}[lowered.kernel.nest]
-    shaped = [o.reshape(lowered.sizes if k.mode == "store" else kept)
+    shaped = [o.reshape({"store": lowered.sizes, "once": (1,)}.get(k.mode, kept))
               for o, k in zip(outs, lowered.kernel.outputs)]
     numbers = [_number(lit, v.type) for lit, v in zip(lowered.literals, lowered.kernel.literals)]
     function(*inputs, *shaped, *numbers, *lowered.sizes)

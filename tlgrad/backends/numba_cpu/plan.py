@@ -22,7 +22,7 @@ from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.native import call_maker, launcher
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
-from tlgrad.codegen.ir import SIZES, slots_of
+from tlgrad.codegen.ir import COMBINES, SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.passes import optimise
@@ -141,10 +141,11 @@ class Plan:
             self.names[var] = self._new(var.aval)
             args.append(self.names[var])
         self._run(self._launches(lowered, compiled, step), args)
-        if lowered.faulty:                     # the primitives raise the error, or give the result
+        for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
             inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
             meaning = self._constant(functools.partial(evaluate_arrays, self.jaxpr), "f")
-            self.lines.append(f"if {self.names[lowered.outs[0]]}.any(): return {meaning}([{inputs}])")
+            found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
+            self.lines.append(f"if {found}: return {meaning}([{inputs}])")
 
     def _contraction(self, eqn):
         """A contraction on tiles, continuing from `init` when it has one."""
@@ -195,7 +196,7 @@ class Plan:
         cost = work * max(step.weight, 1)
         release = cost > RELEASE
         self.single = (lowered, compiled, release)
-        whole = lowered.kernel.nest == "lanes" and any(o.mode != "store" for o in lowered.kernel.outputs)
+        whole = lowered.kernel.nest == "lanes" and any(o.mode in COMBINES for o in lowered.kernel.outputs)
         ranges = [(0, lanes)] if whole else parts(lanes, cost)
         return [launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, lo, hi, release)
                 for lo, hi in ranges]

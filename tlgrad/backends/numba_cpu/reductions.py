@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tlgrad.backends.numba_cpu.combine import accumulate, identity
 from tlgrad.backends.numba_cpu.nests import AHEAD, Lanes
-from tlgrad.codegen.ir import SIZES
+from tlgrad.codegen.ir import COMBINES, SIZES
 from tlgrad.kernels.tiles.loops import transposed
 
 #: bytes of accumulators that are kept while the rows pass by
@@ -20,7 +20,7 @@ class Columns(Lanes):
     def loops(self):
         k, e = self.kernel, self.e
         self.block_size = self.lanes * self.unroll
-        self.reduced = [o for o in k.outputs if o.mode != "store"]
+        self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
         widest = max(SIZES[o.value.type] for o in self.reduced)
         self.chunk = CHUNK_BYTES // widest // self.block_size * self.block_size
@@ -41,7 +41,7 @@ class Columns(Lanes):
 
     def result_numbers(self):
         """Numbers of the outputs that are reductions."""
-        return [n for n, o in enumerate(self.kernel.outputs) if o.mode != "store"]
+        return [n for n, o in enumerate(self.kernel.outputs) if o.mode in COMBINES]
 
     def places(self, acc, b, type):
         """Addresses of the accumulators of block b."""
@@ -91,7 +91,7 @@ class Rows(Lanes):
     def loops(self):
         k, e, n = self.kernel, self.e, self.lanes
         self.block_size = n
-        self.reduced = [o for o in k.outputs if o.mode != "store"]
+        self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         self.buffers = {m: self.scratch(v.type, n) for m, v in self.streams()}
         results = [self.scratch(o.value.type, n) for o in self.reduced]
         count = e.i64("sub", "%hi", "%lo")
@@ -109,7 +109,7 @@ class Rows(Lanes):
     def finish_block(self, accs, results, base, left, full):
         """Write the accumulators of a band."""
         k = self.kernel
-        outs = [n for n, o in enumerate(k.outputs) if o.mode != "store"]
+        outs = [n for n, o in enumerate(k.outputs) if o.mode in COMBINES]
         for m, (n, buffer) in enumerate(zip(outs, results)):
             type = k.outputs[n].value.type
             target = self.e.at(self.words["out", n], self.e.i64("mul", base, SIZES[type]))
