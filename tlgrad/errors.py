@@ -131,8 +131,8 @@ class SingularMatrixError(TlgradError, LinAlgError):
 class UnsupportedError(TlgradError, NotImplementedError):
     """A function, primitive or device does not offer what was asked, with the reason.
 
-    Fails:  np.unwrap(tl.ones((3,)))
-    Write:  np.unwrap(np.asarray(tl.ones((3,))))
+    Fails:  np.packbits(tl.ones((3,)))
+    Write:  np.packbits(np.asarray(tl.ones((3,), tl.bool_)))
     """
 
 
