@@ -9,7 +9,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = [p for folder in ("tlgrad", "kernels") for p in sorted((ROOT / folder).rglob("*.py"))]
 #: modules that may be imported inside a function
-OPTIONAL = {"numba", "llvmlite", "pycuda", "scipy", "opt_einsum", "einops", "mpmath", "IPython", "gmpy2", "matplotlib"}
+OPTIONAL = {"numba", "llvmlite", "pycuda", "scipy", "opt_einsum", "einops", "mpmath", "IPython", "gmpy2",
+            "matplotlib"}
 
 
 def layers():

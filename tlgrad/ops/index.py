@@ -214,7 +214,8 @@ def _starts(starts, shape, sizes):
     out = []
     for k, (s, n, m) in enumerate(zip(starts, shape, sizes)):
         if not 0 <= int(s) <= n - m:
-            raise OutOfBoundsError(f"dynamic_slice: start {int(s)} with size {m} does not fit axis {k} of size {n}")
+            raise OutOfBoundsError(f"dynamic_slice: start {int(s)} with size {m} does not fit "
+                                   f"axis {k} of size {n}")
         out.append(int(s))
     return out
 
