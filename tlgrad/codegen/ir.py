@@ -150,7 +150,7 @@ class _Printer:
 
 def check_kernel(kernel: Kernel) -> Kernel:
     """Check scopes, types and modes; KernelError names the operation.  Returns the kernel."""
-    if kernel.nest not in NESTS or kernel.rank < 1:
+    if kernel.nest not in NESTS or kernel.rank < 1 or kernel.nest != "lanes" and kernel.rank != 2:
         raise KernelError(f"a kernel has nest {kernel.nest!r} and rank {kernel.rank}")
     scope: set[Value] = set()
     for entry in kernel.inputs:

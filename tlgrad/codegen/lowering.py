@@ -205,8 +205,8 @@ def _runs(space, all_strides, cuts) -> list[list[int]]:
     """Axes in runs that every operand (and row-major storage) walks with one step."""
     groups: list[list[int]] = []
     for d, n in enumerate(space):
-        joins = groups and d not in cuts and all(
-            s[groups[-1][-1]] == s[d] * n for s in all_strides)
+        joins = groups and d not in cuts and (0 in space or all(
+            s[groups[-1][-1]] == s[d] * n for s in all_strides))
         if joins:
             groups[-1].append(d)
         else:
