@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 from tlgrad.api.derivatives import grad
+from tlgrad.backends.numba_cpu import plan as plans
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.control.cond import cond
 from tlgrad.control.loops import iterate
@@ -166,17 +167,47 @@ def staged(maker: Maker):
     return check_jaxpr(jaxpr), [*[c.data for c in consts], *maker.arrays]
 
 
+class Guarded:
+    """Runs a plan whose results lie between marked bytes, and looks at the marks afterwards."""
+
+    MARGIN, MARK = 256, 0xA5
+
+    def __init__(self, jaxpr):
+        self.made: list = []
+        usual, plans.allocate = plans.allocate, self.allocate
+        try:
+            self.plan = Plan(jaxpr)
+        finally:
+            plans.allocate = usual
+
+    def allocate(self, shape, dtype):
+        """An array with a margin of marked bytes on both sides."""
+        size = int(np.prod(shape, dtype=int)) * dtype.itemsize
+        raw = np.full(size + 2 * self.MARGIN, self.MARK, np.uint8)
+        self.made.append((raw, size))
+        return raw[self.MARGIN:self.MARGIN + size].view(dtype).reshape(shape)
+
+    def run(self, *arrays):
+        """The plan's results; AssertionError when something was written beside one."""
+        self.made.clear()
+        out = self.plan.run(*arrays)
+        for raw, size in self.made:
+            beside = np.concatenate([raw[:self.MARGIN], raw[self.MARGIN + size:]])
+            assert (beside == self.MARK).all(), "a kernel wrote beside its result"
+        return out
+
+
 def differences(jaxpr, arrays) -> list[str]:
     """Where compiled and reference words differ; all NaNs count as one."""
     try:
         want = evaluate_arrays(jaxpr, arrays)
     except (TlgradError, OverflowError) as error:
         try:
-            Plan(jaxpr).run(*arrays)
+            Guarded(jaxpr).run(*arrays)
         except type(error):
             return []
         return [] if _dead_error(jaxpr) else [f"no error, the reference says {error}"]
-    got = Plan(jaxpr).run(*arrays)
+    got = Guarded(jaxpr).run(*arrays)
     return [f"result {k}: {w!r} became {g!r}" for k, (w, g) in enumerate(zip(want, got, strict=True))
             if not same(np.asarray(w), np.asarray(g))]
 
