@@ -91,7 +91,7 @@ class Plan:
         g = self.grouping
         wanted = {g.view(a).root for a in self.jaxpr.outs}
         for step in g.steps:
-            for eqn in step.eqns:
+            for eqn in (*step.uniforms, *step.eqns):
                 wanted |= {g.view(a).root for a in eqn.ins if not g.made_by(g.view(a).root, step)}
         return wanted
 
