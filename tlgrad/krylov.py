@@ -15,7 +15,7 @@ from tlgrad.core.aval import Zero
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr, evaluate_arrays
 from tlgrad.core.primitive import Linear, Primitive
 from tlgrad.core.trace import Value
-from tlgrad.errors import ArgumentError, DifferentiationError, ShapeError
+from tlgrad.errors import ArgumentError, DTypeError, DifferentiationError, ShapeError
 from tlgrad.numpy.arrays import as_array
 from tlgrad.numpy.elementwise import as_inexact
 from tlgrad.numpy.products import matmul
@@ -149,6 +149,9 @@ linear_solve = documented(
 
 def _solve(a, b, x0, tol, atol, maxiter, restart, method) -> Value:
     b = as_inexact(b, method)
+    if b.dtype.software or b.dtype.bits == 16:
+        raise DTypeError(f"{method} runs in float32, float64 and complex numbers, got {b.aval}; "
+                         "use tl.linalg.solve")
     matvec = a if callable(a) and not isinstance(a, Value) else _product(as_array(a, method))
     jaxpr, consts = stage(lambda v: [as_array(matvec(v), method)], [b.aval.strong()], what=method)
     out = jaxpr.outs[0].aval

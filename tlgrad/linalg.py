@@ -1,7 +1,7 @@
 """Linear algebra of matrices in the last two axes, under the names of NumPy and the array API standard.
 
-Factorisations are LAPACK's (CPU, outside the one-result rule); cholesky, lu, qr, solve, triangular_solve,
-inv and det also run in software formats, by own ordered algorithms.  16-bit floats are computed in
+Factorisations are LAPACK's (CPU, outside the one-result rule); cholesky, lu, qr, solve, inv, det,
+triangular_solve, slogdet, eigh and svd also run in software formats, by own ordered algorithms.  16-bit floats are computed in
 binary32 and rounded once; integers become float64.  Every function differentiates to any order where
 the derivative exists, and refuses with the reason where it does not.
 """
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import numpy as np
-
 from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, ShapeError
@@ -150,7 +148,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None) -> Value:
     a, dtype = _matrix(a, "pinv")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
-        rtol = builtins.max(a.shape[-2:]) * float(np.finfo(a.dtype.storage).eps)
+        rtol = builtins.max(a.shape[-2:]) * 2.0**-dtypes.real_dtype(a.dtype).format.F
     if isinstance(rtol, Value):
         rtol = rtol.item()
     return _back(matrixfunctions.pinv.bind(a, rcond=float(rtol)), dtype)
@@ -350,7 +348,7 @@ def matrix_rank(a, tol=None, hermitian=False, *, rtol=None) -> Value:
     a, _ = _matrix(a, "matrix_rank")
     s = svdvals(a)
     if tol is None:
-        eps = builtins.max(a.shape[-2:]) * float(np.finfo(s.dtype.storage).eps)
+        eps = builtins.max(a.shape[-2:]) * 2.0**-s.dtype.format.F
         rtol = as_array(eps if rtol is None else rtol, "matrix_rank")
         tol = ar.mul(reductions.max(s, -1, keepdims=True, initial=0.0), shaping.expand_dims(rtol, -1))
     return reductions.count_nonzero(lo.gt(s, tol), -1)

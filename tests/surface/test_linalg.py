@@ -151,6 +151,12 @@ def test_own_algorithms_in_software_formats(dtype):
     perm, lower, upper = L.lu(s)
     assert error(lower @ upper - s[perm]) < limit
     assert abs(float(L.det(s).item()) / np.linalg.det(S) - 1) < max(limit, 1e-13)
+    w, v = L.eigh(s)
+    assert error(s @ v - v * w) < limit and error(v.T @ v - tn.eye(4, dtype=dtype)) < limit
+    u, sizes, vh = L.svd(tl.tensor(T.tolist(), dtype), full_matrices=False)
+    assert error((u * sizes) @ vh - tl.tensor(T.tolist(), dtype)) < limit
+    assert np.allclose(np.asarray([float(x.item()) for x in sizes]), np.linalg.svd(T)[1], rtol=max(limit, 1e-13))
+    assert abs(float(L.slogdet(s).logabsdet.item()) - np.linalg.slogdet(S)[1]) < max(limit, 1e-13)
 
 
 def test_gradient_of_a_solve_in_binary128():
@@ -165,3 +171,12 @@ def test_equations_between_arrays():
     assert np.allclose(L.tensorsolve(a, b), np.linalg.tensorsolve(a, b))
     c = a.reshape(6, 2, 3)
     assert np.allclose(L.tensorinv(c, 1), np.linalg.tensorinv(c, 1))
+
+
+def test_gradients_of_spectra_and_determinants_in_binary128():
+    s = tl.tensor(S.tolist(), "binary128")
+    for f in (lambda a: tn.sum(L.eigvalsh(a)**2), L.det, lambda a: tn.sum(L.eigh(a).eigenvectors**4),
+              lambda a: tn.sum(L.svdvals(a)**3)):
+        wide, narrow = tl.grad(f)(s), np.asarray(tl.grad(f)(S))
+        wide = np.array([[float(v.item()) for v in row] for row in wide])
+        assert np.abs(wide - narrow).max() < 1e-12 * np.abs(narrow).max()

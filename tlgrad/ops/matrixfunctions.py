@@ -8,7 +8,7 @@ from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import as_value
 from tlgrad.errors import ShapeError
-from tlgrad.ops import dense
+from tlgrad.ops import dense, jacobi, meaning
 from tlgrad.ops.arithmetic import add, complex_, conj, imag, mul, neg, real, sub
 from tlgrad.ops.convert import convert
 from tlgrad.ops.define import add_tangents
@@ -62,7 +62,11 @@ def _without(s, k):
 
 
 def _cofactor_impl(a):
-    u, s, vh = np.linalg.svd(hardware(a, "the derivative of det"))
+    if a.dtype.kind == "V":                              # through the inverse: a must not be singular
+        times = meaning.implementation("mul")
+        inverse = dense.solve(a, np.broadcast_to(jacobi.identity(a.shape[-1], a), a.shape))
+        return times(np.broadcast_to(_det_impl(a)[..., None, None], a.shape), np.swapaxes(inverse, -1, -2))
+    u, s, vh = np.linalg.svd(a)
     n = s.shape[-1]
     parts = np.where(np.eye(n, dtype=bool), s.dtype.type(1), s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
@@ -98,8 +102,12 @@ cofactor = library(
 
 
 def _slogdet_impl(a):
+    if a.dtype.kind == "V":
+        value = _det_impl(a)
+        size = meaning.implementation("abs")(value)
+        return [meaning.implementation("sign")(value), meaning.implementation("log")(size)]
     with np.errstate(all="ignore"):
-        sign, size = np.linalg.slogdet(hardware(a, "slogdet"))
+        sign, size = np.linalg.slogdet(a)
     return [np.asarray(sign, a.dtype), np.asarray(size, a.real.dtype)]
 
 

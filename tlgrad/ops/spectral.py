@@ -1,4 +1,4 @@
-"""Eigenvalues, singular values and functions of matrices (LAPACK; hardware formats), with derivatives.
+"""Eigenvalues and singular values (LAPACK; own Jacobi rotations for software formats), with derivatives.
 
 Where vectors belong to equal (or nearly equal) values they are not differentiable: asking for that
 derivative is a DifferentiationError with the reason.  Values alone (eigvalsh, svdvals) always work.
@@ -14,6 +14,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.tensor import as_value
 from tlgrad.errors import DifferentiationError
+from tlgrad.ops import jacobi, meaning
 from tlgrad.ops.arithmetic import abs_, add, complex_, imag, mul, neg, real, sub
 from tlgrad.ops.convert import convert
 from tlgrad.ops.define import add_tangents
@@ -38,13 +39,16 @@ def _converged(name, f, a, *args, **kwargs):
 
 # ---- division by gaps, refused where one vanishes ----
 
+_same, _quotient = meaning.implementation("eq"), meaning.implementation("div")
+
+
 def _gap_impl(b, d, *, what):
-    if (d == 0).any():
+    if _same(d, np.zeros_like(d)).any():
         raise DifferentiationError(
             f"{what} is not differentiable here: two of the values are equal (to rounding), so its vectors "
             "are not unique. Use the values alone (eigvalsh, svdvals), a function of the matrix (expm, solve, "
             "pinv), or perturb the matrix.")
-    return b / d
+    return _quotient(b, d)
 
 
 def _gap_jvp(primals, tangents, *, what):
@@ -65,7 +69,7 @@ def _near(w, scale_of):
     """The size below which a gap counts as none: n eps max|w|, along the last axis."""
     size = abs_(scale_of)
     n = w.shape[-1]
-    eps = float(np.finfo(size.dtype.storage).eps)
+    eps = 2.0**-size.dtype.format.F
     top = reduce_max.bind(size, axes=(size.ndim - 1,))
     return mul(top, n * eps)
 
@@ -83,6 +87,10 @@ def over_gaps(b, w, what: str):
 
 # ---- Hermitian eigenvalues ----
 
+def _eigh_impl(a):
+    return jacobi.eigh(a) if a.dtype.kind == "V" else _converged("eigh", np.linalg.eigh, a)
+
+
 def _eigh_avals(a):
     square(a, "eigh")
     return make_aval(a.shape[:-1], dtypes.real_dtype(a.dtype)), make_aval(a.shape, a.dtype)
@@ -97,7 +105,7 @@ def _eigh_jvp(primals, tangents):
 
 eigh = library(
     "eigh", "[w, v]: ascending eigenvalues and orthonormal eigenvectors (columns) of a Hermitian a.", "a",
-    impl=lambda a: list(_converged("eigh", np.linalg.eigh, a)),
+    impl=lambda a: list(_eigh_impl(a)),
     abstract=lambda a: list(_eigh_avals(a)), jvp=_eigh_jvp, multiple=True)
 
 
@@ -108,7 +116,7 @@ def _eigvalsh_jvp(primals, tangents):
 
 eigvalsh = library(
     "eigvalsh", "Ascending eigenvalues of a Hermitian a.", "a",
-    impl=lambda a: _converged("eigvalsh", np.linalg.eigh, a)[0],
+    impl=lambda a: _eigh_impl(a)[0],
     abstract=lambda a: _eigh_avals(a)[0], jvp=_eigvalsh_jvp)
 
 
@@ -156,6 +164,10 @@ eigvals = library(
 
 # ---- singular values ----
 
+def _svd_impl(a):
+    return jacobi.svd(a) if a.dtype.kind == "V" else _converged("svd", np.linalg.svd, a, full_matrices=False)
+
+
 def _svd_avals(a):
     floating(a, "svd")
     *lead, m, n = a.shape
@@ -195,7 +207,7 @@ def _over_values(x, s):
 
 svd = library(
     "svd", "[u, s, vh] with a = u diag(s) vh, s descending, k = min(m, n) columns and rows.", "a",
-    impl=lambda a: list(_converged("svd", np.linalg.svd, a, full_matrices=False)),
+    impl=lambda a: list(_svd_impl(a)),
     abstract=_svd_avals, jvp=_svd_jvp, multiple=True)
 
 
@@ -206,5 +218,5 @@ def _svdvals_jvp(primals, tangents):
 
 svdvals = library(
     "svdvals", "Descending singular values of a.", "a",
-    impl=lambda a: _converged("svdvals", np.linalg.svd, a, full_matrices=False)[1],
+    impl=lambda a: _svd_impl(a)[1],
     abstract=lambda a: _svd_avals(a)[1], jvp=_svdvals_jvp)
