@@ -84,7 +84,7 @@ class GradientError(TlgradError, AssertionError):
     """A derivative differs from differences of its function: what `tl.testing.check_grads` reports.
 
     Fails:  f = tl.custom_jvp(lambda x: x * x); f.defjvp(lambda x, t: (x[0] ** 2, t[0])); check_grads(f, (3.0,))
-    Write:  f = tl.custom_jvp(lambda x: x * x); f.defjvp(lambda x, t: (f(*x), 2 * x[0] * t[0])); check_grads(f, (3.,))
+    Write:  f = tl.custom_jvp(lambda x: x * x); f.defjvp(lambda x, t: (f(*x), 2*x[0]*t[0])); check_grads(f, (3.,))
     """
 
 

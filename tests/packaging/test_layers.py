@@ -18,7 +18,7 @@ def layers():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     lines = config["importlinter:contract:layers"]["layers"].split("\n")
-    rows = [re.split(r"\s*[|:]\s*", line.strip()) for line in lines if line.strip()]
+    rows = [[name.strip("() ") for name in re.split("[|:]", line)] for line in lines if line.strip()]
     return {name: rank for rank, row in enumerate(reversed(rows)) for name in row}
 
 
