@@ -28,7 +28,8 @@ from tlgrad.ops.layout import zero_of
 from tlgrad.ops.promote import as_dtype_value
 from tlgrad.ops.shape import concatenate, pad as pad_p, slice_axis
 
-__all__ = ["conv", "conv_transpose", "max_pool", "avg_pool", "sum_pool", "patches", "convolve", "correlate"]
+__all__ = ["conv", "conv_general", "conv_transpose", "max_pool", "avg_pool", "sum_pool", "patches",
+           "convolve", "correlate"]
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
@@ -139,6 +140,9 @@ def conv(x, kernel, stride=1, padding="valid", dilation=1, *, input_dilation=1, 
     x = _padded(x, _paddings(padding, x.shape[1:-1], windows, strides, dilations, "conv"), padding_mode)
     y = _contract(_windows(x, windows, strides, dilations, "conv"), kernel, rank, groups, order)
     return moveaxis(y, -1, 1) if layout == "first" else y
+
+
+conv_general = conv
 
 
 def _contract(x, kernel, rank, groups, order):

@@ -1,9 +1,10 @@
 """Linear algebra of matrices in the last two axes, under the names of NumPy and the array API standard.
 
 Factorisations are LAPACK's (CPU, outside the one-result rule); cholesky, lu, qr, solve, inv, det,
-triangular_solve, slogdet, eigh and svd also run in software formats, by own ordered algorithms.  16-bit floats are computed in
-binary32 and rounded once; integers become float64.  Every function differentiates to any order where
-the derivative exists, and refuses with the reason where it does not.
+triangular_solve, slogdet, eigh and svd also run in software formats, by own ordered algorithms.
+16-bit floats are computed in binary32 and rounded once; integers become float64. Every function
+differentiates to any order where the derivative exists, and refuses with the reason where it does
+not.
 """
 from __future__ import annotations
 

@@ -233,3 +233,20 @@ def test_indexed_objects_and_functions_over_axes():
     for found, expected in zip(tn.histogram2d(V, W, 3), np.histogram2d(V, W, 3)):
         assert np.allclose(found, expected)
     assert tl.grad(lambda x: tn.sum(tn.r_[x, 2 * x]))(V).tolist() == [3] * 5
+
+
+def test_documented_order_of_sorting():
+    """Ascending, -0 and +0 equal and kept as they come, infinities at the ends, NaN last."""
+    x = np.array([np.nan, 0.0, -0.0, np.inf, -np.inf, 0.0, 1.0])
+    assert tn.argsort(x).tolist() == [4, 1, 2, 5, 6, 3, 0]
+    assert tn.argsort(x, descending=True).tolist() == [0, 3, 6, 1, 2, 5, 4]
+    assert np.signbit(np.asarray(tn.sort(x))[1:4]).tolist() == [False, True, False]
+    values, places = tn.top_k(np.array([2.0, 3.0, 3.0, 1.0]), 3)
+    assert values.tolist() == [3, 3, 2] and places.tolist() == [1, 2, 0]
+    weights = np.array([1.0, 10.0, 100.0])
+    assert tl.grad(lambda v: tn.sum(tn.sort(v) * weights))(np.array([3.0, 1.0, 2.0])).tolist() == [100, 1, 10]
+    assert tl.grad(lambda v: tn.sum(tn.sort(v) * weights))(np.array([1.0, 1.0, 1.0])).tolist() == [1, 10, 100]
+    assert tl.grad(lambda v: tn.quantile(v, 0.25))(np.array([1.0, 2.0, 4.0])).tolist() == [0.5, 0.5, 0]
+    assert tl.grad(lambda v: tn.median(v))(np.array([1.0, np.inf, -np.inf])).tolist() == [1, 0, 0]
+    assert tn.quantile(np.array([-np.inf, -np.inf, 1.0]), 0.25).item() == -np.inf
+    assert np.isnan(tn.median(np.array([1.0, np.nan])).item())
