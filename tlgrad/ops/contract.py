@@ -74,7 +74,7 @@ def _free(x, y, contract, batch, shape, init):
     a, b = a.reshape(*shared, m, terms), b.reshape(*shared, terms, n)
     with np.errstate(all="ignore"):
         if terms == 1:
-            out = a * b
+            out = a[..., 0, 0] * b[..., 0, 0] if m * n == 1 else a * b
         elif m * n == 1 and shared:
             out = np.einsum("...k,...k->...", a[..., 0, :], b[..., 0])
         else:
