@@ -1,4 +1,4 @@
-"""Commands: ``python3 -m tlgrad tour``, ``python3 -m tlgrad info``."""
+"""Commands: ``python3 -m tlgrad tour``, ``info``, ``warmup``."""
 from __future__ import annotations
 
 import argparse
@@ -38,12 +38,24 @@ def tour() -> int:
     return 1 if run_tour() else 0
 
 
+def warmup() -> int:
+    """Compile the library kernels into the disk cache."""
+    engine = execute.backend("cpu")
+    if engine.name != "cpu":
+        print("nothing to compile: the compiler needs llvmlite, which comes with numba")
+        return 1
+    for name in engine.warmup():
+        print(f"  {name}")
+    return 0
+
+
 def main(argv=None) -> int:
     """Parse the command line and run a command."""
     parser = argparse.ArgumentParser(prog="python3 -m tlgrad", description=tl.__doc__)
-    commands = {"tour": tour, "info": info}
+    commands = {"tour": tour, "info": info, "warmup": warmup}
     parser.add_argument("command", choices=commands,
-                        help="tour: the worked examples; info: versions, devices, caches")
+                        help="tour: the worked examples; info: versions, devices, caches; "
+                        "warmup: compile the library kernels into the disk cache")
     return commands[parser.parse_args(argv).command]()
 
 

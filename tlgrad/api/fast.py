@@ -54,7 +54,7 @@ def _body(plan, compiled, names, scope) -> str:
     operands = [*consts, *names]
     avals = [make_aval(a.shape, a.dtype, w) for a, w in zip(plan.jaxpr.out_avals, plan.weak)]
     if plan.out_tree is LEAF and (direct := compiled.direct(avals[0])) is not None:
-        scope["call"], order = direct
+        scope["call"], scope["kept"], order = direct
         return f"    return call({', '.join(operands[k] for k in order)})\n"
     scope["run"] = compiled.run
     scope.update({f"R{k}": a for k, a in enumerate(avals)})

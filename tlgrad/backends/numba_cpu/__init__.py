@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from tlgrad.backends.numba_cpu import buffers, cache, kernels
+from tlgrad.backends.numba_cpu import buffers, cache, contraction, kernels, native
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 
@@ -26,6 +26,16 @@ class NumbaCPU:
         buffers.pool.clear()
         if disk:
             cache.disk.clear()
+
+    def warmup(self):
+        """Compile what programs share; gives the name of each kernel when it is ready."""
+        native.launcher()
+        native.call_maker()
+        yield "launchers"
+        for type in ("f32", "f64"):
+            for order in ("ordered", "fused"):
+                contraction.tile_kernel(type, order)
+                yield f"contraction {type} {order}"
 
 
 def load() -> NumbaCPU:

@@ -118,19 +118,17 @@ error:
 
 
 class CallMaker:
-    """Makes call functions; keeps what their plans point to."""
+    """Makes call functions."""
 
     def __init__(self):
         self.definition = MethodDef(b"call", build(_entry(), "tlgrad_call"), METH_FASTCALL, None)
         api = ctypes.pythonapi
         self.api = [ctypes.cast(getattr(api, name), ctypes.c_void_p).value
                     for name in ("PyObject_Vectorcall", "PyType_GenericAlloc", "Py_IncRef")]
-        self.keep: list = []
 
     def make(self, kernel: int, offsets, words, lanes: int, aval):
-        """``call(*tensors) -> Tensor`` of aval `aval`."""
+        """``call(*tensors) -> Tensor`` of aval `aval`, and what it points to, which must outlive it."""
         kept = (np.empty, aval.shape, aval.dtype.storage, Tensor, aval, "cpu")
-        self.keep.append(kept)
         head = [kernel, len(offsets), len(words), 0, lanes, *map(id, kept), *self.api, id(NotImplemented)]
         plan = struct.pack(f"={len(head) + len(offsets) + 1 + len(words)}q", *head, *offsets, 0, *words)
-        return new_function(ctypes.addressof(self.definition), plan, None)
+        return new_function(ctypes.addressof(self.definition), plan, None), kept

@@ -202,8 +202,8 @@ class Plan:
                 for lo, hi in ranges]
 
     def direct(self, aval):
-        """(call, numbers of the inputs it takes) for a small program that is one kernel with one
-        result of `aval`; None for others."""
+        """(call, what it points to, numbers of the inputs it takes) for a small program that is one
+        kernel with one result of `aval`; None for others."""
         steps, out = self.grouping.steps, self.jaxpr.outs
         if len(steps) != 1 or len(self.kernels) != 1 or len(out) != 1 or not isinstance(out[0], Var):
             return None
@@ -214,7 +214,7 @@ class Plan:
                 or not view.whole or any(o.copied or o.root not in binders for o in lowered.inputs)):
             return None
         offsets, words, lanes, _ = launch_facts(lowered)
-        return (call_maker().make(compiled.address, offsets, words, lanes, aval),
+        return (*call_maker().make(compiled.address, offsets, words, lanes, aval),
                 [binders[o.root] for o in lowered.inputs])
 
 
