@@ -12,7 +12,7 @@ import numpy as np
 
 from tlgrad.core.aval import Aval
 from tlgrad.core.dtypes import is_inexact
-from tlgrad.core.jaxpr import Jaxpr
+from tlgrad.core.jaxpr import Jaxpr, sub_jaxprs
 from tlgrad.core.tensor import Tensor, as_value, python_scalar, tensor
 from tlgrad.core.trace import Value, running_under
 from tlgrad.errors import ScalarFunctionError, TlgradError
@@ -119,6 +119,26 @@ def record(f: Callable, build: Callable, avals: Sequence[Aval], unsigned: bool =
         raise plain(refusal) from None
 
 
+#: Python frames that a transform or a backend takes for one level of a nested program
+FRAMES = 150
+
+
+def nesting(jaxpr: Jaxpr) -> int:
+    """How deeply conds and loops are nested."""
+    inner = [nesting(j) for eqn in jaxpr.eqns for j in sub_jaxprs(eqn.params)]
+    return 1 + max(inner, default=-1)
+
+
+def make_room(depth: int):
+    """Let Python recurse as deep as a nested program needs: 96 early returns are 96 levels.
+
+    The limit stays raised, since transforms and backends walk the program later.
+    """
+    needed = FRAMES * depth
+    if needed > sys.getrecursionlimit():
+        sys.setrecursionlimit(needed)
+
+
 def plain(refusal: ScalarFunctionError) -> ScalarFunctionError:
     """A refusal as the user sees it, without the interpreter's own frames."""
     return ScalarFunctionError(str(refusal))
@@ -137,10 +157,13 @@ def _record(f, build, avals, run, it) -> Recorded:
     try:
         with running_under(it.trace):
             value, raised = run(it, f, args, kwargs)
-            return finish(it, symbols, value, raised)
+            found = finish(it, symbols, value, raised)
+            levels = nesting(found.jaxpr)
     finally:
         sys.setrecursionlimit(depth)
         it.trace.alive = False
+    make_room(levels)
+    return found
 
 
 def _entry(f, args, kwargs):

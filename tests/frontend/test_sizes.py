@@ -1,0 +1,54 @@
+"""Programs are linear in the function: each block is recorded once, whatever leaves early."""
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.core.aval import make_aval
+from tlgrad.core.dtypes import float64
+from tlgrad.core.jaxpr import count_eqns
+from tlgrad.frontend.interpreter import record
+
+
+def made(text):
+    scope = {}
+    exec(text, scope)
+    return scope["f"]
+
+
+def ifs(n):
+    return made("def f(x):\n s = 0.0\n" + "".join(
+        f" if x > {k}: s = s + x\n else: s = s * 0.5\n" for k in range(n)) + " return s\n")
+
+
+def early_returns(n):
+    return made("def f(x):\n s = 0.0\n" + "".join(
+        f" if x > {k}:\n  s = s + x\n  if s > {100 * k + 1}: return s\n else: s = s * 0.5\n"
+        for k in range(n)) + " return s\n")
+
+
+def size(f):
+    return count_eqns(record(f, lambda symbols: (symbols, {}), [make_aval((), float64)]).jaxpr)
+
+
+@pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)
+def test_size_is_linear(family):
+    twelve, last = size(family(12)), size(family(96))
+    assert last <= 8 * twelve + 8
+
+
+@pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)
+def test_long_functions_run_and_differentiate(family):
+    f, xs = family(48), [-1.0, 5.5, 20.0, 200.0]
+    x = tl.tensor(xs)
+    assert np.asarray(tl.map(f)(x)).tolist() == [f(v) for v in xs]
+    slopes = [(f(v + 2.0**-20) - f(v - 2.0**-20)) * 2.0**19 for v in xs]
+    np.testing.assert_allclose(tl.grad(lambda x: tl.sum(tl.map(f)(x)))(x), slopes, rtol=1e-9, atol=1e-12)
+
+
+def test_bisection_has_a_leaf_for_each_answer():
+    def go(x, lo, hi):
+        if hi - lo == 1:
+            return float(lo)
+        m = (lo + hi) // 2
+        return go(x, lo, m) if x < m else go(x, m, hi)
+    assert size(lambda x: go(x, 0, 64)) < 300
