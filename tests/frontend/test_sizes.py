@@ -33,12 +33,12 @@ def size(f):
 @pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)
 def test_size_is_linear(family):
     twelve, last = size(family(12)), size(family(96))
-    assert last <= 8 * twelve + 8
+    assert last <= 8.2 * twelve
 
 
 @pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)
 def test_long_functions_run_and_differentiate(family):
-    f, xs = family(48), [-1.0, 5.5, 20.0, 200.0]
+    f, xs = family(48), [-1.0, 5.5, 20.5, 200.0]
     x = tl.tensor(xs)
     assert np.asarray(tl.map(f)(x)).tolist() == [f(v) for v in xs]
     slopes = [(f(v + 2.0**-20) - f(v - 2.0**-20)) * 2.0**19 for v in xs]
