@@ -1,5 +1,6 @@
 """tl.map and tl.zip: worked values, shapes, trees, captures, derivatives, errors."""
 import math
+import pickle
 import subprocess
 import sys
 from typing import NamedTuple
@@ -349,6 +350,17 @@ def test_straight_functions_do_not_import_numba():
     program = ("import sys, tlgrad as tl; w = 2.0; tl.grad(lambda x: tl.sum(tl.map(lambda v: w * v + v * v)(x)))"
                "(tl.tensor([1.0, 2.0])); assert 'numba' not in sys.modules, 'numba was imported'")
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@tl.recurrence
+def summed(x, n):
+    return x if n == 0 else summed(x, n - 1) + n
+
+
+def test_module_level_functions_pickle():
+    for f, args in ((tl.map(leaky), (X,)), (summed, (X, 3))):
+        again = pickle.loads(pickle.dumps(f))
+        assert values(again(*args)) == values(f(*args))
 
 
 def test_a_loop_has_one_size_for_any_bound():

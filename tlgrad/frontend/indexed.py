@@ -21,7 +21,7 @@ from tlgrad.core.tensor import as_value
 from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.frontend.interpreter import Recorded, rebuild, record
 from tlgrad.frontend.map_primitive import Errors
-from tlgrad.frontend.mapping import apply, keep_plan
+from tlgrad.frontend.mapping import apply, global_name, keep_plan
 from tlgrad.frontend.read import Reader
 from tlgrad.ops.layout import reshape
 from tlgrad.ops.shape import iota
@@ -81,6 +81,9 @@ class Program:
         found = record(self.body, build, [*avals, make_aval((), dtypes.uint64)], unsigned=True)
         keep_plan(self.plans, avals, found, guard)
         return found
+
+    def __reduce__(self):
+        return global_name(self) or (Program, (self.body,))
 
     def __repr__(self):
         return f"<Program {describe_callable(self.body)}>"

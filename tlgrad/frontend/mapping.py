@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import OrderedDict
 from math import prod
 from typing import Any, Callable
@@ -40,6 +41,12 @@ def apply(found: Recorded, operands, n_whole, shape, errors) -> list:
         outs = [Var(a) for a in map_p.avals_out([v.aval for v in binders], params)]
         found.jaxpr.memo[key] = Jaxpr(binders, [Eqn(map_p, binders, params, outs)], outs)
     return [Tensor.own(y) for y in execute(found.jaxpr.memo[key], [x.data for x in operands])]
+
+
+def global_name(made) -> str | None:
+    """The name under which a module holds what a decorator made, for pickling."""
+    name = getattr(made, "__qualname__", "")
+    return name if getattr(inspect.getmodule(made.__wrapped__), name, None) is made else None
 
 
 def keep_plan(plans, key, found: Recorded, guard):
@@ -107,6 +114,9 @@ class Map:
 
     def __get__(self, instance, owner=None):
         return self if instance is None else Map(self.f.__get__(instance, owner), self.name, self.least)
+
+    def __reduce__(self):
+        return global_name(self) or (Map, (self.f, self.name, self.least))
 
     def __repr__(self):
         return f"<{self.name} of {describe_callable(self.f)}>"

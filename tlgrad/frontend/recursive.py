@@ -159,6 +159,12 @@ class Recurrence:
         return (lambda: self._apply(others, 0, None),
                 lambda previous, turn: self._apply(others, Successor(turn + 1, turn), previous))
 
+    def __reduce__(self):
+        name = getattr(self, "__qualname__", "")
+        if getattr(inspect.getmodule(self.f), name, None) is self:
+            return name
+        return Recurrence, (self.f, self.memory, self.bound)
+
     def __repr__(self):
         return f"<recurrence {describe_callable(self.f)}>"
 
