@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from tlgrad.backends.numba_cpu import buffers, cache, contraction, kernels, native
+from tlgrad.backends.numba_cpu import buffers, cache, contraction, kernels, launch, native
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 
@@ -39,7 +39,9 @@ class NumbaCPU:
 
 
 def load() -> NumbaCPU:
-    """The backend; BackendMissing when llvmlite is not installed."""
+    """The backend; BackendMissing when llvmlite is not installed, or on another kind of Python."""
+    if not launch.supported():
+        raise BackendMissing("compiled kernels need CPython with the GIL on a 64-bit little-endian machine")
     if importlib.util.find_spec("llvmlite") is None:
         raise BackendMissing("the compiler needs llvmlite, which comes with numba")
     return NumbaCPU()
