@@ -6,6 +6,8 @@ binary64 can tell, so no better binary64 arithmetic helps. {function: {input wor
 correctly rounded result}}.
 """
 EXCEPTIONAL = {
+    "acos": {0x328885a3: 0x3fc90fdb, 0x39826222: 0x3fc907b5},
+    "acosh": {0x655890d3: 0x4254d1f9, 0x6eb1a8ec: 0x42845a89},
     "atan": {0x3d8d6b23: 0x3d8d31c3, 0xbd8d6b23: 0xbd8d31c3},
     "cos": {0x5f18b878: 0x3f7f14bb, 0x6115cb11: 0x3f78142f, 0xdf18b878: 0x3f7f14bb,
             0xe115cb11: 0x3f78142f},
