@@ -6,7 +6,7 @@ come from a table.
 erfc above 1.5: exp(-x**2) P(t) / (1 + 2x), t = (x - 4) / (x + 4), P of degree 22 with its first coefficient
 in two words, the exponential of the exact square; below, 1 - erf in two words. gelu(x) = x erfc(-x / sqrt 2) / 2
 uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x) = x logistic(2u).
-Bounds: erf 0.6 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
+Bounds: erf 0.65 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
 from ..expr import copysign, fma_value as fma, horner, maximum, minimum, select
