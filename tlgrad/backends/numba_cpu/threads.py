@@ -65,6 +65,9 @@ class Team:
             launches[0](*arrays)
             for worker in used:
                 worker.done.acquire()
+        except BaseException:                  # an interrupt: workers that are still busy are let go
+            self.workers = []
+            raise
         finally:
             self.busy.release()
 
