@@ -11,6 +11,14 @@ MP = mpmath.MPContext()
 MP.prec = 220
 
 
+def polynomial(coefficients, x):
+    """The value at x, by Horner's rule; the constant term comes first."""
+    value = MP.mpf(0)
+    for c in reversed(coefficients):
+        value = c + x * value
+    return value
+
+
 def _round53(x):
     sig, exponent = MP.frexp(x)
     return MP.ldexp(MP.nint(MP.ldexp(sig, 53)), exponent - 53)
@@ -56,9 +64,9 @@ def fit(function, low, high, count, weight=None, fixed=(), rounds=4):
     done = [MP.mpf(c) for c in fixed]
     while len(done) < count:
         k = len(done)
-        rest = [v - MP.polyval(done[::-1], x) if done else v for v, x in zip(values, nodes)]
+        rest = [v - polynomial(done, x) if done else v for v, x in zip(values, nodes)]
         free = _least_squares(rest, nodes, weights, range(k, count), rounds if k < 2 else 1)
         done.append(_round53(free[0]))
     probes = [low + (high - low) * (i + MP.mpf(1) / 2) / 300 for i in range(300)]
-    worst = max(abs(weight(x) * (function(x) - MP.polyval(done[::-1], x))) for x in probes)
+    worst = max(abs(weight(x) * (function(x) - polynomial(done, x))) for x in probes)
     return [float(c) for c in done], float(MP.log(worst, 2)) if worst else -999.0

@@ -67,6 +67,13 @@ def test_file_is_short(path):
     assert len(path.read_text().splitlines()) <= 420
 
 
+def test_every_package_is_installed():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    assert listed == {module_name(p) for p in FILES if p.name == "__init__.py"}
+
+
 def test_top_level_folders():
     expected = {"setup.cfg", "pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE", ".ci/run",
                 "tlgrad", "kernels", "benchmarks", "tests", "notebooks"}
