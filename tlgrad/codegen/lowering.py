@@ -15,6 +15,7 @@ from tlgrad.codegen.lanes import LaneLowering, lane_equation
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
+from tlgrad.ops.orders import LEAF
 from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed, whole_operands
 from tlgrad.passes.views import View, row_major
 
@@ -75,9 +76,10 @@ REDUCTIONS = {"reduce_sum": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
 def _can_reduce(eqn, type) -> bool:
     from_axes = eqn.ins[0].aval.shape
     order = eqn.params.get("order", "ordered")
-    if type not in REDUCTIONS[eqn.prim.name] or order not in ("ordered", "fused"):
-        return False
     space, reduced = squeezed(from_axes), reduced_axes(eqn)
+    leaf = order == "tree" and len(eqn.ins) == 1 and prod(space[a] for a in reduced) <= LEAF
+    if type not in REDUCTIONS[eqn.prim.name] or order not in ("ordered", "fused") and not leaf:
+        return False
     whole = len(reduced) == len(space)
     empty = 0 in space and eqn.prim.name in ("reduce_max", "reduce_min")
     if empty or len(eqn.ins) > 1 and not whole or not reduced and space:

@@ -8,10 +8,12 @@ from tlgrad.core.jaxpr import Jaxpr, check_jaxpr
 from tlgrad.passes.reductions import middle_axes_moved, products_to_sums
 from tlgrad.passes.simplify import (eliminate_common, eliminate_dead, fold_constants, inline_calls,
                                     skip_identities)
+from tlgrad.passes.trees import trees_to_sums
 from tlgrad.passes.vectors import vectors_to_sums
 
 #: (name, pass), applied in this order
 PIPELINE = (("inline_calls", inline_calls), ("vectors_to_sums", vectors_to_sums),
+            ("trees_to_sums", trees_to_sums),
             ("products_to_sums", products_to_sums), ("middle_axes_moved", middle_axes_moved),
             ("fold_constants", fold_constants), ("skip_identities", skip_identities),
             ("eliminate_common", eliminate_common), ("eliminate_dead", eliminate_dead))
