@@ -205,9 +205,9 @@ ELEMENTARY = [
            special=(((1.0,), 0.0), ((0.5,), nan)), singular=(((1.0,), (inf,)),)),
     Scalar("atanh", M.atanh, ((-0.99, 0.99),), 0.6, slope=3, curve=None, complex_at=Z,
            special=(((-0.0,), -0.0), ((1.0,), inf), ((2.0,), nan)), singular=(((1.0,), (inf,)),)),
-    Scalar("erf", M.erf, ((-5, 5),), 0.72, slope=40, curve=None,
+    Scalar("erf", M.erf, ((-5, 5),), 0.72, slope=4, curve=None,
            special=(((-0.0,), -0.0), ((inf,), 1.0)), singular=(((inf,), (0.0,)),)),
-    Scalar("erfc", M.erfc, ((-5, 5),), 4, narrow=0.51, slope=40, curve=None,
+    Scalar("erfc", M.erfc, ((-5, 5),), 4, narrow=0.51, slope=4, curve=None,
            special=(((inf,), 0.0), ((-inf,), 2.0))),
 ]
 

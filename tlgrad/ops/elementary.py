@@ -10,7 +10,7 @@ from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import DTypeError
 from tlgrad.ops.arithmetic import add, direction, div, fma, mul, neg, sign, sub
 from tlgrad.ops.define import Elementwise, documented, elementwise, jvp_from_partials
-from tlgrad.ops.logic import and_, eq, gt, where
+from tlgrad.ops.logic import and_, eq, gt, is_finite, where
 from tlgrad.ops.promote import promote
 from tlgrad.softfloat import array as softfloat
 
@@ -151,10 +151,19 @@ def _inverse_hypot(x, a):
 
 # ---- error function, gamma ----
 
+def _gaussian(x):
+    """exp(-x^2) with the rounding error of the square made good: without it, x^2 ulps are lost."""
+    square = mul(x, x)
+    if x.dtype.kind == "c":
+        return exp(neg(square))
+    lost = where(is_finite(square), fma(x, x, neg(square)), 0)
+    return mul(exp(neg(square)), sub(1.0, lost))
+
+
 erf = elementwise("erf", "Error function 2/sqrt(pi) integral of exp(-t^2) over [0, x].",
-                  [lambda y, x: mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x))))])
+                  [lambda y, x: mul(_constant("2/sqrt(pi)", x), _gaussian(x))])
 erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
-                   [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), exp(neg(mul(x, x)))))])
+                   [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), _gaussian(x)))])
 
 
 # ---- integer powers ----
