@@ -14,7 +14,7 @@ from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
 from tlgrad.ops.contract_many import label_sizes
 from tlgrad.ops.define import mul
 from tlgrad.ops.layout import broadcast, reduce_sum, transpose
-from tlgrad.passes.simplify import rebuilt, substitute
+from tlgrad.passes.simplify import rebuilt, renamed
 from tlgrad.transforms.stage import stage_closed
 
 _REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")
@@ -38,10 +38,10 @@ def rewritten(jaxpr: Jaxpr, rule) -> Jaxpr:
     env: dict = {}
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         instead = rule(eqn)
         if instead is None:
-            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
             continue
         inner, outs = inline_eqns(stage_closed(instead, [a.aval for a in eqn.ins], rule.__name__), ins)
         eqns += inner

@@ -14,6 +14,11 @@ def substitute(atom, env: dict):
     return env.get(atom, atom) if type(atom) is Var else atom
 
 
+def renamed(eqn: Eqn, env: dict):
+    """The operands of an equation by what they have become."""
+    return [env.get(a, a) if type(a) is Var else a for a in eqn.ins] if env else eqn.ins
+
+
 def rebuilt(jaxpr: Jaxpr, eqns: list[Eqn], env: dict) -> Jaxpr:
     """The program with other equations, its results renamed by `env`."""
     return Jaxpr(jaxpr.in_binders, eqns, [substitute(a, env) for a in jaxpr.outs])
@@ -33,7 +38,7 @@ def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
     env: dict = {}
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         if not _is_call(eqn):
             eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
             continue
@@ -48,7 +53,7 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     env: dict = {}
     eqns = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         constant = (eqn.prim.kind in ("elementwise", "structural") and ins
                     and all(type(a) is Literal for a in ins) and eqn.outs[0].aval.shape == ())
         if constant:
@@ -75,7 +80,7 @@ def skip_identities(jaxpr: Jaxpr) -> Jaxpr:
     env: dict = {}
     eqns = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         if _is_identity(eqn):
             env[eqn.outs[0]] = ins[0]
         else:
@@ -95,7 +100,7 @@ def eliminate_common(jaxpr: Jaxpr) -> Jaxpr:
     seen: dict = {}
     eqns = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         key = (eqn.prim, tuple(map(_key_of, ins)), tuple(eqn.params.items()))
         first = seen.get(key)
         if first is not None:

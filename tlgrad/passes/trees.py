@@ -12,7 +12,7 @@ from tlgrad.ops.layout import reduce_sum, reshape
 from tlgrad.ops.orders import LEAF
 from tlgrad.ops.reduce import flat_last
 from tlgrad.ops.shape import concatenate, slice_axis
-from tlgrad.passes.simplify import rebuilt, substitute
+from tlgrad.passes.simplify import rebuilt, renamed
 from tlgrad.transforms.stage import stage_closed
 
 
@@ -52,9 +52,9 @@ def trees_to_sums(jaxpr: Jaxpr) -> Jaxpr:
     env: dict = {}
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         if not _is_tree(eqn):
-            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
             continue
         program = stage_closed(lambda *xs, axes=eqn.params["axes"]: tree_sum(*xs, axes=axes),
                                [a.aval for a in eqn.ins], "trees_to_sums")

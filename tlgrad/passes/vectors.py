@@ -9,7 +9,7 @@ from math import prod
 from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
 from tlgrad.ops.define import mul
 from tlgrad.ops.layout import broadcast, reduce_sum, reshape, transpose
-from tlgrad.passes.simplify import rebuilt, substitute
+from tlgrad.passes.simplify import rebuilt, renamed
 from tlgrad.transforms.stage import stage_closed
 
 
@@ -63,10 +63,10 @@ def vectors_to_sums(jaxpr: Jaxpr) -> Jaxpr:
     env: dict = {}
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
-        ins = [substitute(a, env) for a in eqn.ins]
+        ins = renamed(eqn, env)
         rewrite = _as_sum(eqn)
         if rewrite is None:
-            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source))
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
             continue
         inner, outs = inline_eqns(stage_closed(rewrite, [a.aval for a in eqn.ins], "vectors_to_sums"), ins)
         eqns += inner
