@@ -159,6 +159,28 @@ def test_decorator_with_options_and_call(transform, options):
     assert str(g(*args)) == str(transform(lambda x, y: x * y * y, **options)(*args))
 
 
+CALLS = {
+    "jvp": (tl.jvp, lambda g: g((3.0,), (1.0,))[1]), "vjp": (tl.vjp, lambda g: g(3.0)[1](1.0)[0]),
+    "linearize": (tl.linearize, lambda g: g(3.0)[1](1.0)), "hvp": (tl.hvp, lambda g: g((3.0,), 1.0) * 3),
+    "derivative": (tl.derivative(directions=[1.0]), lambda g: g(3.0)),
+    "derivative_vjp": (tl.derivative_vjp(directions=[1.0]), lambda g: g(3.0, 3.0)),
+    "linear_transpose": (tl.linear_transpose, lambda g: g(1.0)(3.0)[0] + 3),
+    "checkpoint": (tl.checkpoint, lambda g: tl.grad(g)(3.0)),
+    "make_jaxpr": (tl.make_jaxpr, lambda g: g(3.0)(3.0)[0] - 3),
+    "eval_shape": (tl.eval_shape, lambda g: g(3.0).size * 6.0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bare_decorator(name):
+    transform, use = CALLS[name]
+
+    @transform
+    def g(x):
+        return x + 0.0 if name == "linear_transpose" else x * x
+    assert float(use(g)) == 6.0
+
+
 def test_has_aux():
     def g(x):
         return x * x, {"twice": 2 * x}

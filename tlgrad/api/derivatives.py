@@ -174,9 +174,13 @@ def full_cotangent(ct, x: Value) -> Value:
 def linear_transpose(f: Callable, *like) -> Callable:
     """The transpose of a linear function; `like`: values or avals of its arguments.
 
+    Without `like`, gives the function of `like`.
+
     >>> tl.linear_transpose(lambda x: 3 * x, tl.ones((2,)))(tl.tensor([1.0, 2.0]))
     (tensor([3., 6.], float64, shape (2,), cpu),)
     """
+    if not like:
+        return functools.partial(linear_transpose, f)
     what = describe_callable(f)
     leaves, in_tree = tree.flatten(tuple(like))
     avals = [getattr(x, "aval", None) or as_value(x).aval for x in leaves]

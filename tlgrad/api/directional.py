@@ -20,7 +20,7 @@ from tlgrad.transforms.jet import NestedNeeded, jet_flat
 TAYLOR_FROM = 3
 
 
-def derivative(f: Callable, directions: Sequence[Any] = ()) -> Callable:
+def derivative(f: Callable | None = None, directions: Sequence[Any] = ()) -> Callable:
     """The derivative of `f` along directions, one order each; [] evaluates.
 
     [v, w] is the mixed second derivative D_w D_v f(x); a direction given k times counts k times.
@@ -33,6 +33,8 @@ def derivative(f: Callable, directions: Sequence[Any] = ()) -> Callable:
     >>> tl.derivative(lambda x: x ** 3, [1.0, 1.0])(2.0)
     tensor(12.0, float64, shape (), cpu, weak)
     """
+    if f is None:
+        return functools.partial(derivative, directions=directions)
     what = describe_callable(f)
     if not isinstance(directions, (list, tuple)) and not isinstance(directions, Tensor):
         raise TreeError(f"derivative of {what}: directions is a list, one direction an order; "
@@ -44,7 +46,7 @@ def derivative(f: Callable, directions: Sequence[Any] = ()) -> Callable:
     return wrap(f, along, "Directional derivative", functools.partial(derivative, f, directions))
 
 
-def derivative_vjp(f: Callable, directions: Sequence[Any] = ()) -> Callable:
+def derivative_vjp(f: Callable | None = None, directions: Sequence[Any] = ()) -> Callable:
     """The function (x, cotangent) -> pullback of the directional derivative of `f` at x.
 
     Directions and cotangent are constants.  With [] it is the ordinary pullback.
@@ -52,6 +54,8 @@ def derivative_vjp(f: Callable, directions: Sequence[Any] = ()) -> Callable:
     >>> tl.derivative_vjp(lambda x: x ** 3, [1.0])(2.0, 1.0)
     tensor(12.0, float64, shape (), cpu, weak)
     """
+    if f is None:
+        return functools.partial(derivative_vjp, directions=directions)
     along = derivative(f, directions)
 
     def pulled(x, cotangent=None):

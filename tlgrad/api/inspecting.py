@@ -40,11 +40,15 @@ def make_jaxpr(f: Callable | None = None) -> Callable:
 
 
 def eval_shape(f: Callable, *args, **kwargs):
-    """The avals of f(*args), as a tree, without computing; arguments may be avals (`tl.Aval`).
+    """The avals of f(*args), as a tree, without computing; arguments may be avals (`tl.aval`).
+
+    With `f` alone, gives the function of arguments.
 
     >>> tl.eval_shape(lambda x: tl.sum(x, axis=0), tl.aval((2**31, 3), tl.float32))
     float32[3]
     """
+    if not args and not kwargs:
+        return functools.partial(eval_shape, f)
     jaxpr, _, out_tree = _stage(f, args, kwargs)
     return tree.unflatten(out_tree, [a.strong() for a in jaxpr.out_avals])
 

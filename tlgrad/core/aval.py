@@ -18,14 +18,11 @@ class Aval:
     Prints as ``float32[2,3]``; a weak one ends in ``*``.
     """
 
-    __slots__ = ("shape", "dtype", "weak", "ndim", "_hash")
+    __slots__ = ("shape", "dtype", "weak", "ndim")
 
     def __repr__(self):
         dims = ",".join(map(str, self.shape))
         return f"{self.dtype}[{dims}]" + ("*" if self.weak else "")
-
-    def __hash__(self):
-        return self._hash
 
     def __reduce__(self):
         return make_aval, (self.shape, self.dtype, self.weak)
@@ -67,7 +64,6 @@ def _new_aval(shape, dtype, weak):
         raise ShapeError(f"a shape has no negative sizes, got {shape}")
     aval = Aval.__new__(Aval)
     aval.shape, aval.dtype, aval.weak, aval.ndim = shape, dtype, weak, len(shape)
-    aval._hash = hash((shape, dtype.name, weak))
     return _interned.setdefault((shape, dtype, weak), aval)
 
 
