@@ -6,7 +6,7 @@ rank 1; sizes and strides are words of the launch.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
 from tlgrad.codegen.intrinsics import type_of
@@ -43,7 +43,6 @@ class Lowered:
     outs: list[Var]
     literals: list[Literal]
     sizes: tuple[int, ...]
-    out_strides: list[tuple[int, ...]] = field(default_factory=list)
     #: how many of the first results say whether lanes failed
     flags: int = 0
 
@@ -157,8 +156,7 @@ class GroupLowering:
         space = self.step.space
         operands = [Operand(p.root, p, p.strides, v.type) for p, v in self.inputs.items()]
         nest, boundary = _nest(space, self.step.reduced)
-        stores = [row_major(space)] * sum(o.mode == "store" for o in outputs)
-        sizes = _join(space, operands, stores, nest, boundary)
+        sizes = _join(space, operands, nest, boundary)
         entries = [Input(v, "row" if v.uniform else _access(o, len(sizes)))
                    for v, o in zip(self.inputs.values(), operands)]
         operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
@@ -166,7 +164,7 @@ class GroupLowering:
         kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
                         self.low.ops, outputs)
         return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
-                       sizes, [row_major(sizes)] * len(stores), flags)
+                       sizes, flags)
 
 
 def _nest(space, reduced):
@@ -178,7 +176,7 @@ def _nest(space, reduced):
     return "columns", len(reduced)
 
 
-def _join(space, operands, stores, nest, boundary) -> tuple[int, ...]:
+def _join(space, operands, nest, boundary) -> tuple[int, ...]:
     """Join axes that all operands walk in one run; rewrites the strides of the operands.
 
     In nests with a boundary two axes are left; operands that do not allow it are copied.

@@ -27,7 +27,7 @@ from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_w
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step, rows_last
-from tlgrad.passes.views import View
+from tlgrad.passes.views import View, row_major
 
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
@@ -223,8 +223,7 @@ def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:
     sizes, rank = lowered.sizes, lowered.kernel.rank
     offsets = [0 if o.copied else o.view.offset * SIZES[o.type] for o in lowered.inputs]
     strides = [[s * SIZES[o.type] for s in o.strides] for o in lowered.inputs]
-    stores = [o.value.type for o in lowered.kernel.outputs if o.mode == "store"]
-    strides += [[s * SIZES[t] for s in out] for out, t in zip(lowered.out_strides, stores)]
+    strides += [[s * SIZES[o.value.type] for s in row_major(sizes)] for o in lowered.kernel.outputs]
     words = []
     for slot in slots_of(lowered.kernel)[len(lowered.inputs) + len(lowered.outs):]:
         if slot[0] == "literal":
