@@ -25,10 +25,15 @@ BUDGET = 2000
 #: arrays up to this size are compared by content, larger ones cannot be watched
 SMALL_ARRAY = 1 << 16
 
-_ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, type, DType, Primitive,
-          Value, np.generic, np.dtype, np.ufunc, types.BuiltinFunctionType, types.MethodDescriptorType)
+_ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, DType, Primitive,
+          Value, np.generic, np.dtype, np.ufunc, types.MethodDescriptorType, types.GenericAlias, types.UnionType)
 _FIXED_MODULES = {"numpy", "math", "builtins", "tlgrad", "functools", "itertools", "operator", "typing"} \
     | set(sys.stdlib_module_names)
+#: modules and builtins through which a function reads what nothing can watch
+_CHANGING_MODULES = {"os", "random", "secrets", "time"}
+_READS_ANYTHING = {"__import__", "eval", "exec", "globals", "input", "open", "vars"}
+#: attributes by which classes keep caches
+_CACHES = {"_abc_impl"}
 _MISSING = object()
 
 
@@ -56,9 +61,9 @@ class Guard:
         if not self.watchable:
             return False
         for check, place, key, saved in self.checks:
-            if check(place, key) is not saved:
-                if type(saved) is not tuple or check(place, key) != saved:
-                    return False
+            now = check(place, key)
+            if now is not saved and (check not in _BY_CONTENT or now != saved):
+                return False
         return True
 
     def _add(self, check, place, key, value):
@@ -79,21 +84,58 @@ class Guard:
             self._watch(value.__func__, seen)
             self._watch(value.__self__, seen)
         elif isinstance(value, functools.partial):
-            for part in (value.func, *value.args, *value.keywords.values()):
+            for part in (value.func, value.args, value.keywords):
                 self._watch(part, seen)
-        elif isinstance(value, (tuple, frozenset)):
-            for item in value:
-                self._watch(item, seen)
-        elif isinstance(value, (list, dict, set)):
-            self._add(_content, value, None, _content(value, None))
-            for item in (value.values() if isinstance(value, dict) else value):
-                self._watch(item, seen)
+        elif isinstance(value, (tuple, frozenset, list, dict, set)):
+            self._watch_container(value, seen)
         elif isinstance(value, np.ndarray):
             self._watch_array(value)
         elif isinstance(value, types.ModuleType):
-            return                             # its attributes are watched where code names them
+            self._watch_module(value, None, seen)
+        elif isinstance(value, type):
+            self._watch_classes(value, seen)
+        elif isinstance(value, types.BuiltinFunctionType):
+            self._watch_builtin(value.__self__, seen)
         else:
             self._watch_object(value, seen)
+
+    def _watch_container(self, value, seen):
+        if not isinstance(value, (tuple, frozenset)):
+            self._add(_content, value, None, _content(value, None))
+        for item in (value.values() if isinstance(value, dict) else value):
+            self._watch(item, seen)
+        if type(value) not in (tuple, frozenset, list, dict, set):
+            self._watch_attributes(value, seen)
+
+    def _watch_builtin(self, owner, seen):
+        """A function of a compiled module, or a method of a built-in object: what it is bound to."""
+        if isinstance(owner, types.ModuleType):
+            self._watch_module(owner, None, seen)
+        elif owner is not None and not isinstance(owner, type):
+            self._watch(owner, seen)
+
+    def _watch_module(self, module, attributes, seen):
+        """The attributes of a module that code names; None where the names are not known."""
+        top = module.__name__.split(".")[0]
+        if top in _CHANGING_MODULES or top == "numpy" and "random" in (attributes or ()):
+            raise Unwatchable
+        if top in _FIXED_MODULES or (id(module), attributes) in seen:
+            return
+        if attributes is None:
+            raise Unwatchable
+        seen.add((id(module), attributes))
+        for name in attributes:
+            value = vars(module).get(name, _MISSING)
+            if value is not _MISSING:
+                self._add(_item, vars(module), name, value)
+                self._watch_read(value, attributes, seen)
+
+    def _watch_read(self, value, attributes, seen):
+        """What code with these attribute names reads."""
+        if isinstance(value, types.ModuleType):
+            self._watch_module(value, attributes, seen)
+        else:
+            self._watch(value, seen)
 
     def _watch_array(self, array):
         if array.nbytes > SMALL_ARRAY or array.dtype.kind == "O":
@@ -105,10 +147,13 @@ class Guard:
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None and is_internal_type(type(value)):
             return self._watch(wrapped, seen)  # a function under a transform
+        if type(value).__module__ in _CHANGING_MODULES or not self._watch_attributes(value, seen):
+            raise Unwatchable
+
+    def _watch_attributes(self, value, seen) -> bool:
+        """Attributes of an instance and of its classes; False when it has no place for any."""
         state = getattr(value, "__dict__", None)
         slots = [s for cls in type(value).__mro__ for s in _slots_of(cls)]
-        if state is None and not slots:
-            raise Unwatchable
         if state is not None:
             self._add(_content, state, None, _content(state, None))
             for item in list(state.values()):
@@ -117,13 +162,18 @@ class Guard:
             item = getattr(value, name, _MISSING)
             self._add(_attribute, value, name, item)
             self._watch(item, seen)
-        for cls in type(value).__mro__[:-1]:
+        self._watch_classes(type(value), seen)
+        return state is not None or bool(slots)
+
+    def _watch_classes(self, last, seen):
+        for cls in last.__mro__[:-1]:
             self._watch_class(cls, seen)
 
     def _watch_class(self, cls, seen):
-        if id(cls) in seen or is_internal_type(cls) or cls.__module__.split(".")[0] in _FIXED_MODULES:
+        if (id(cls), "class") in seen or is_internal_type(cls) or cls.__module__.split(".")[0] in _FIXED_MODULES:
             return
-        seen.add(id(cls))
+        seen.add((id(cls), "class"))
+        self._add(_class_content, cls, None, _class_content(cls, None))
         for name, item in list(vars(cls).items()):
             if isinstance(item, (staticmethod, classmethod)):
                 item = item.__func__
@@ -131,9 +181,7 @@ class Guard:
                 item = item.fget
             if isinstance(item, types.FunctionType):
                 self._watch(item, seen)
-            elif not name.startswith("__") and not isinstance(item, (types.GetSetDescriptorType,
-                                                                    types.MemberDescriptorType)):
-                self._add(_class_attribute, cls, name, vars(cls)[name])
+            elif not (name.startswith("__") or name in _CACHES or _is_compiled_descriptor(item)):
                 self._watch(item, seen)
 
     def _watch_function(self, f, seen):
@@ -147,47 +195,54 @@ class Guard:
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self._watch(default, seen)
         self._watch_cells(f, seen)
-        wrapped = getattr(f, "__wrapped__", None)
-        if wrapped is not None:
-            self._watch(wrapped, seen)
+        if f.__dict__:
+            self._watch(f.__dict__, seen)
         self._watch_names(f.__code__, f.__globals__, seen)
 
     def _watch_cells(self, f, seen):
+        attributes = names_in(f.__code__)[1]
         for cell in f.__closure__ or ():
             value = _cell(cell, None)
             self._add(_cell, cell, None, value)
             if value is not _MISSING:
-                self._watch(value, seen)
+                self._watch_read(value, attributes, seen)
 
     def _watch_names(self, code, namespace, seen):
         """Globals that the code (or code nested in it) names, and attributes of modules."""
-        names, attributes = names_in(code)
+        names, attributes, imports = names_in(code)
+        if any(name.split(".")[0] not in _FIXED_MODULES - _CHANGING_MODULES for name in imports):
+            raise Unwatchable
         for name in names:
-            if name not in namespace:
-                continue                       # a builtin, or an error when it is reached
-            value = namespace[name]
+            value = namespace.get(name, _MISSING)
             self._add(_item, namespace, name, value)
-            self._watch(value, seen)
-            if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in _FIXED_MODULES:
-                for attribute in attributes:
-                    if attribute in vars(value):
-                        self._add(_item, vars(value), attribute, vars(value)[attribute])
-                        self._watch(vars(value)[attribute], seen)
+            if value is not _MISSING:
+                self._watch_read(value, attributes, seen)
+            elif name in _READS_ANYTHING:
+                raise Unwatchable
 
 
 @functools.lru_cache(maxsize=4096)
-def names_in(code) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(global names, attribute names) in a code object and those nested in it."""
-    names, attributes, todo = {}, {}, [code]
+def names_in(code) -> tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...]]:
+    """(global names, attribute names, imported modules) in a code object and those nested in it.
+
+    The attribute names are None when `getattr` may read others.
+    """
+    names, attributes, imports, todo = {}, {}, {}, [code]
+    kinds = {"LOAD_GLOBAL": names, "LOAD_NAME": names, "LOAD_ATTR": attributes, "LOAD_METHOD": attributes,
+             "IMPORT_NAME": imports}
     while todo:
         one = todo.pop()
         for instruction in dis.get_instructions(one):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                names[instruction.argval] = None
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                attributes[instruction.argval] = None
+            if instruction.opname in kinds:
+                kinds[instruction.opname][instruction.argval] = None
         todo += [c for c in one.co_consts if isinstance(c, types.CodeType)]
-    return tuple(names), tuple(attributes)
+    return tuple(names), None if "getattr" in names else tuple(attributes), tuple(imports)
+
+
+def _is_compiled_descriptor(item) -> bool:
+    """True for the getters of slots and named tuples: they hold nothing that changes."""
+    return hasattr(type(item), "__get__") and type(item).__module__ in ("builtins", "_collections") \
+        and not isinstance(item, (types.FunctionType, property, classmethod, staticmethod))
 
 
 def is_internal_type(cls) -> bool:
@@ -217,8 +272,8 @@ def _attribute(value, name):
     return getattr(value, name, _MISSING)
 
 
-def _class_attribute(cls, name):
-    return vars(cls).get(name, _MISSING)
+def _class_content(cls, _):
+    return tuple(map(id, vars(cls).values()))
 
 
 def _content(value, _):
@@ -241,3 +296,7 @@ def _token(value):
 
 def _bytes(array, _):
     return (array.shape, array.dtype, array.tobytes())
+
+
+#: readers whose answers are made anew: compared by value, those of the others by identity
+_BY_CONTENT = {_content, _class_content, _bytes}
