@@ -24,6 +24,10 @@ class Reference:
         """The results of the jaxpr: storage arrays in, storage arrays out."""
         return evaluate_arrays(jaxpr, arrays)
 
+    def contiguous(self, array: np.ndarray) -> np.ndarray:
+        """The array itself if it is row-major, else NumPy's copy."""
+        return np.asarray(array, order="C")
+
 
 def load() -> Reference:
     """The backend (see `core.execute`)."""

@@ -4,6 +4,7 @@ A backend is an object with
 
     name                         "cpu", "gpu"
     execute(jaxpr, arrays)       -> list of arrays, with the words of `backends.reference`
+    contiguous(array)            -> the array itself if it is row-major, else a copy that is
 
 Backends live in a higher layer and are named here by module, loaded at first use.  The module
 has a function `load() -> backend`.  Where it raises BackendMissing, the reference takes over.
@@ -28,6 +29,9 @@ class Backend(Protocol):
 
     def execute(self, jaxpr: Jaxpr, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run a jaxpr: the words are those of the reference."""
+
+    def contiguous(self, array: np.ndarray) -> np.ndarray:
+        """The array in row-major order."""
 
 
 class BackendMissing(ImportError):

@@ -157,13 +157,13 @@ def linear_jvp(prim):
 
 
 def linear(name: str, doc: str = "", *, impl, abstract, transpose, batch, lower=None,
-           kind="structural", names="x") -> Primitive:
+           kind="structural", names="x", eager=None) -> Primitive:
     """A primitive of one operand, linear in it.
 
     kind "structural": it moves, repeats, drops or adds up entries with coefficients 0 and 1.
     """
     prim = Primitive(name, impl=impl, abstract=abstract, transpose=transpose, batch=batch,
-                     lower=lower or (kind, name), kind=kind)
+                     lower=lower or (kind, name), kind=kind, eager=eager)
     prim.jvp = linear_jvp(prim)
     return documented(prim, doc, names)
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
-from tlgrad.core.execute import Heavy
+from tlgrad.core.execute import WORTH_A_KERNEL, Heavy, backend
 from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import ShapeError
+from tlgrad.kernels.tiles.copy import stays_view
 from tlgrad.ops import define, orders
 from tlgrad.ops.define import documented, linear
 
@@ -67,8 +68,16 @@ def _reshape_abstract(x, *, shape):
     return make_aval(shape, x.dtype, x.weak)
 
 
+def _reshape_eager(x, *, shape):
+    """x.reshape(shape); where that copies much, the backend of the CPU does it."""
+    if x.nbytes < WORTH_A_KERNEL or x.flags.c_contiguous or stays_view(x.shape, x.strides, shape):
+        return x.reshape(shape)
+    return backend("cpu").contiguous(x).reshape(shape)
+
+
 reshape = linear("reshape", "Entries of x in row-major order, in another shape.",
                  impl=lambda x, *, shape: x.reshape(shape), abstract=_reshape_abstract,
+                 eager=_reshape_eager,
                  transpose=lambda ct, x, *, shape: [reshape.bind(ct, shape=x.aval.shape)],
                  batch=lambda args, axes, size, *, shape: (
                      reshape.bind(moveaxis(args[0], axes[0], 0), shape=(size, *shape)), 0))

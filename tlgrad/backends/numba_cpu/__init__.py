@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from tlgrad.backends.numba_cpu import buffers, cache, contraction, kernels, launch, native
+from tlgrad.backends.numba_cpu import buffers, cache, contraction, copies, kernels, launch, native
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 
@@ -19,6 +19,10 @@ class NumbaCPU:
         if plan is None:
             plan = jaxpr.memo["cpu"] = Plan(jaxpr)
         return plan.run(*arrays)
+
+    def contiguous(self, array):
+        """The array itself if it is row-major, else a copy that is."""
+        return copies.contiguous(array)
 
     def clear_caches(self, disk: bool = False):
         """Forget kernels and pooled memory; with `disk`, the entries on disk too."""
@@ -36,6 +40,10 @@ class NumbaCPU:
             for order in ("ordered", "fused"):
                 contraction.tile_kernel(type, order)
                 yield f"contraction {type} {order}"
+        for kind in ("run", "square"):
+            for size in (4, 8):
+                copies.copy_kernel(kind, size)
+                yield f"copy {kind} {size}"
 
 
 def load() -> NumbaCPU:

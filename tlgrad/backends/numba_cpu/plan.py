@@ -18,6 +18,7 @@ import numpy as np
 
 from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
+from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.native import call_maker, launcher
 from tlgrad.backends.numba_cpu.threads import parallel, parts
@@ -54,7 +55,7 @@ class Plan:
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
         self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
-                                          "ndarray": np.ndarray}
+                                          "packed": contiguous, "ndarray": np.ndarray}
         self.lines: list[str] = []
         self.wanted = self._wanted()
         self.run = self._build()
@@ -66,7 +67,8 @@ class Plan:
         for k, var in enumerate(self.jaxpr.in_binders):
             params.append(f"a{k}")
             self.names[var] = f"a{k}"
-            self.lines.append(f"a{k} = contiguous(a{k}, None, 'C')")
+            large = var.aval.size * var.aval.dtype.itemsize >= LARGE
+            self.lines.append(f"a{k} = packed(a{k})" if large else f"a{k} = contiguous(a{k}, None, 'C')")
         for step in self.grouping.steps:
             if step.kind == "group" and not sums_rows(step):
                 self._group(step)
