@@ -103,6 +103,8 @@ def promote(args, name: str, inexact: bool | str = False, same: bool = True) -> 
 
     inexact: integers become floats, by their width or, for "float64", always (division).
     """
+    if same and len(args) == 2 and (pair := _float_pair(*args)) is not None:
+        return pair
     values = [x if isinstance(x, Value) else as_value(x, f"argument {k} of {name}")
               for k, x in enumerate(args)]
     if same:
@@ -112,6 +114,38 @@ def promote(args, name: str, inexact: bool | str = False, same: bool = True) -> 
             dtype = dtypes.float64 if wide else to_inexact(dtype)
         values = [as_dtype_value(v, dtype, weak) for v in values]
     return broadcast_together(values, name)
+
+
+def _float_pair(x, y) -> list[Value] | None:
+    """The two frequent cases, with the result of the general rule: floats of one aval, and a float
+    beside a Python number."""
+    if isinstance(x, Value):
+        a = x.aval
+        if a.weak or a.dtype.kind != "f":
+            return None
+        if isinstance(y, Value):
+            return [x, y] if y.aval is a else None
+        return [x, _literal(y, a.dtype)] if type(y) in (float, int) else None
+    if type(x) in (float, int) and isinstance(y, Value) and not y.aval.weak and y.aval.dtype.kind == "f":
+        return [_literal(x, y.aval.dtype), y]
+    return None
+
+
+#: Python numbers in a dtype, by (name of the dtype, type, number); tensors are immutable
+_literals: dict[tuple, Tensor] = {}
+
+
+def _literal(x: float | int, dtype: DType) -> Tensor:
+    """A Python number as a 0-d tensor.  Zeros (two signs) and NaN are made afresh."""
+    key = dtype.name, type(x), x
+    found = _literals.get(key)
+    if found is None:
+        found = as_dtype_value(as_value(x), dtype)
+        if x and x == x:
+            if len(_literals) >= 4096:
+                _literals.clear()
+            _literals[key] = found
+    return found
 
 
 def broadcast_together(values, name: str) -> list[Value]:
