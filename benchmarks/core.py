@@ -39,11 +39,13 @@ def main(arguments):
     rng = np.random.default_rng(0)
     params, x, y = mlp_arguments(rng)
     square, vector = tl.run(lambda x: x * x), tl.tensor([1.0, 2.0, 3.0], tl.float32)
+    fresh = []
     energy = tl.run(lambda x: tl.sum(x * x))
 
     def trace(n):
         return lambda: stage(lambda x: [chain(n)(x)], [aval])
     mlp = tl.make_jaxpr(mlp_loss)
+    eager, compiled = tl.value_and_grad(mlp_loss), tl.run(tl.value_and_grad(mlp_loss))
     mlp_grad = tl.make_jaxpr(tl.value_and_grad(mlp_loss))
     cases = [
         control(),
@@ -52,7 +54,10 @@ def main(arguments):
         Case("trace, per multiplication", trace(2000), items=2000),
         Case("trace a 2-layer MLP", lambda: mlp(params, x, y)),
         Case("trace + grad of a 2-layer MLP", lambda: mlp_grad(params, x, y)),
-        Case("first call (trace and execute)", lambda: square(vector), prepare=square.plans.clear),
+        Case("eager value_and_grad of a 2-layer MLP", lambda: eager(params, x, y)),
+        Case("compiled value_and_grad of a 2-layer MLP", lambda: compiled(params, x, y)),
+        Case("first call of a new function (trace, find the kernel, execute)", lambda: fresh[-1](vector),
+             prepare=lambda: fresh.append(tl.run(lambda x: x * x))),
         Case("warm call on 3 elements", lambda: [square(vector) for _ in range(100)], items=100),
         Case("warm energy on 3 elements", lambda: [energy(vector) for _ in range(100)], items=100),
     ]
