@@ -10,10 +10,10 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from tlgrad.core import tree
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Value
-from tlgrad.errors import ArgumentError, OutputError
+from tlgrad.errors import ArgumentError, OutputError, TlgradError
 from tlgrad.transforms.stage import endless
 
 
@@ -54,6 +54,8 @@ class Selected:
     def __init__(self, f, argnums, args, kwargs):
         self.f, self.args, self.kwargs = f, list(args), dict(kwargs)
         self.where: list[Any] = [self._locate(a) for a in argnums]
+        if len(set(self.where)) < len(self.where):
+            raise ArgumentError(f"argnums of {describe_callable(f)} name an argument twice: {tuple(argnums)}")
         self.names = [self._name(w) for w in self.where]
         self.values = [self.args[w] if isinstance(w, int) else self.kwargs[w] for w in self.where]
 
@@ -127,6 +129,7 @@ class FlatFunction:
     """
 
     def __init__(self, f: Callable, in_tree: tree.TreeDef, what: str, has_aux: bool = False):
+        check_callable(f, "a transform")
         self.f, self.in_tree, self.what, self.has_aux = f, in_tree, what, has_aux
         self.out_tree: tree.TreeDef | None = None
         self._n_out, self._aux_leaves, self._aux_tree = 0, (), None
@@ -136,6 +139,10 @@ class FlatFunction:
             out = self.f(*tree.unflatten(self.in_tree, leaves))
         except RecursionError as error:
             raise endless(error, self.what) from None
+        except ValueError as error:            # NumPy wraps what a tracer says in an array assignment
+            if isinstance(error.__cause__, TlgradError):
+                raise error.__cause__ from None
+            raise
         if not self.has_aux:
             flat, self.out_tree = flatten_output(out, self.what)
             return flat
@@ -202,6 +209,7 @@ class Transformed:
     """
 
     def __init__(self, f: Callable, call: Callable, prefix: str, again: Callable):
+        check_callable(f, again.func.__name__)
         functools.update_wrapper(self, f, updated=())
         self._call, self._again = call, again
         name = getattr(f, "__name__", type(f).__name__)
@@ -212,7 +220,14 @@ class Transformed:
         return self._call(*args, **kwargs)
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else types.MethodType(self, instance)
+        """A method: of a container it takes the object too; of other objects, what comes after it."""
+        if instance is None:
+            return self
+        (_, *options), named = self._again.args, self._again.keywords
+        counts_self = "argnums" in signature(self._again.func).parameters and options and options[0] != 0
+        if counts_self or tree.structure(instance) is not tree.LEAF:
+            return types.MethodType(self, instance)
+        return self._again.func(self.__wrapped__.__get__(instance, owner), *options, **named)
 
     def __reduce__(self):
         return named_in_module(self) or (_made_again, (self._again,))

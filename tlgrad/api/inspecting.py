@@ -9,7 +9,7 @@ from tlgrad.core import counters, tree
 from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.execute import backend
 from tlgrad.core.jaxpr import ClosedJaxpr
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.core.tensor import as_value
 from tlgrad.errors import DTypeError
 from tlgrad.transforms.stage import stage
@@ -62,6 +62,7 @@ def aval(shape, dtype) -> Aval:
 
 
 def _stage(f, args, kwargs):
+    check_callable(f, "tracing")
     leaves, in_tree = tree.flatten((args, kwargs))
     labels = LeafNames(in_tree, ["the arguments", "the keyword arguments"])
     avals = [aval_of(x, labels[k]) for k, x in enumerate(leaves)]

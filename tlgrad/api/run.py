@@ -18,7 +18,7 @@ from tlgrad.control.call import call
 from tlgrad.core import counters, execute, tree
 from tlgrad.core.guard import Guard
 from tlgrad.core.jaxpr import Jaxpr
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import EVAL, current_trace
 from tlgrad.errors import ArgumentError, RecordError
@@ -57,8 +57,7 @@ class Run(Recordable):
     """A callable that traces, compiles and executes `f`.  Made by `tl.run`."""
 
     def __init__(self, f: Callable, options: Options, static: tuple = ()):
-        if not callable(f):
-            raise ArgumentError(f"run takes a callable, got {type(f).__name__}: {f!r:.60}")
+        check_callable(f, "run")
         self.options, self.static = options, static
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         functools.update_wrapper(self, f, updated=())

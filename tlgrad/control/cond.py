@@ -20,7 +20,7 @@ from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.primitive import Linear, Primitive
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TreeError
@@ -198,6 +198,8 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands) -> Any:
     >>> cond(True, lambda x: x * 2, lambda x: x / 0, tl.tensor(3.0))
     tensor(6.0, float64, shape (), cpu)
     """
+    check_callable(true_fun, "cond")
+    check_callable(false_fun, "cond")
     pred = as_value(pred, "the predicate of cond")
     if pred.dtype is not dtypes.bool_ or pred.shape != ():
         raise DTypeError(f"cond: the predicate must be bool of shape (), got {pred.aval}; write a comparison, "
@@ -218,6 +220,8 @@ def switch(index, branches: Sequence[Callable], *operands) -> Any:
     tensor(-3.0, float64, shape (), cpu)
     """
     branches = list(branches)
+    for branch in branches:
+        check_callable(branch, "switch")
     index = as_value(index, "the index of switch")
     if not branches:
         raise ArgumentError("switch: no branches were given")

@@ -11,7 +11,7 @@ from tlgrad.control.sweeps import sweeps_p
 from tlgrad.control.tower import Layout
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import make_aval
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.core.tensor import as_value, tensor
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, DTypeError, OutputError, ShapeError
@@ -48,6 +48,7 @@ def iterate(step: Callable, n: Any, start: Any, *, memory: int | str | None = No
     >>> iterate(lambda i, total: total + i, 5, 0)
     tensor(10, int64, shape (), cpu)
     """
+    check_callable(step, "iterate")
     count = loop_count(n, "iterate")
     memory = check_memory(memory)
     carry = Carry(*flatten_values(start, "the start of iterate"))
@@ -79,6 +80,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     >>> scan(lambda total, x: (total + x, total), tl.tensor(0.0), tl.tensor([1.0, 2.0, 3.0]))
     (tensor(6.0, float64, shape (), cpu), tensor([0., 1., 3.], float64, shape (3,), cpu))
     """
+    check_callable(f, "scan")
     memory = check_memory(memory)
     values, xs_tree = flatten_values(xs, "an input of scan")
     length = _scan_length(values, xs_tree, length)

@@ -24,7 +24,7 @@ from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.primitive import Primitive
-from tlgrad.core.source import describe_callable
+from tlgrad.core.source import check_callable, describe_callable
 from tlgrad.errors import DTypeError, ShapeError, TlgradError
 from tlgrad.ops.define import documented, instantiate
 from tlgrad.ops.index import mapped
@@ -229,6 +229,8 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | str |
     >>> while_loop(lambda x: x < 100, lambda x: x * 2, tl.tensor(3.0))
     tensor(192.0, float64, shape (), cpu)
     """
+    check_callable(cond, "while_loop")
+    check_callable(body, "while_loop")
     memory = check_memory(memory)
     carry = Carry(*flatten_values(init, "the start of while_loop"))
 

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import NamedTuple
 
+from tlgrad.errors import ArgumentError
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _KERNELS = os.path.join(os.path.dirname(_PACKAGE.rstrip(os.sep)), "kernels") + os.sep
 _kinds: dict = {}
@@ -85,6 +87,12 @@ def user_source(depth: int = 1) -> Source | None:
         derived |= kind == _TRANSFORM
         frame = frame.f_back
     return None
+
+
+def check_callable(f, what: str):
+    """ArgumentError unless `f` can be called."""
+    if not callable(f):
+        raise ArgumentError(f"{what} takes a callable, got {type(f).__name__}: {f!r:.60}")
 
 
 def describe_callable(f) -> str:
