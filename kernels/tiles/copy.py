@@ -83,8 +83,8 @@ def move_of(shape, strides, itemsize):
 
 def module(kind, size, name):
     """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over the further axes."""
-    parts = [Square(size).text(), flush()] if kind == "square" else [run(size)]
-    return "\n".join([*parts, driver(kind, name), ""])
+    leaf = Square(size).text() if kind == "square" else run(size)
+    return "\n".join([leaf, driver(kind, name), ""])
 
 
 def driver(kind, name):
@@ -174,19 +174,6 @@ def _either(e, body):
     e.start(join)
 
 
-def flush():
-    """``void @flush(buffer, target, lines, step, past)``: lines of a buffer to places `step` apart."""
-    e = Loops()
-
-    def body(past):
-        e.loop("%lines", lambda k, _: _line(e, e.at("%buffer", e.i64("mul", k, LINE)),
-                                            e.at("%target", e.i64("mul", k, "%step")), past))
-    _either(e, body)
-    head = ("define internal void @flush(ptr noalias %buffer, ptr noalias %target, i64 %lines, i64 %step, "
-            "i1 %past) nounwind alwaysinline {")
-    return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
-
-
 class Square:
     """``void @square``: n words dense in the target by m words dense in the source."""
 
@@ -198,7 +185,8 @@ class Square:
     def text(self):
         """The function."""
         e, side, size = self.e, self.side, self.size
-        buffer = e.emit(f"alloca [{LINE * side} x i8], align 64")
+        self.rows = [e.i64("mul", "%n_source", k) for k in range(side)]
+        self.lines = [e.i64("mul", "%m_target", k) for k in range(self.lanes)]
 
         def tile(i, n, j, m):
             source = e.at(e.at("%source", e.i64("mul", i, "%n_source")), e.i64("mul", j, size))
@@ -207,9 +195,7 @@ class Square:
             both = e.emit(f"icmp eq i64 {e.i64('add', n, m)}, {2 * side}")
             e.branch(both, full, part)
             e.start(full)
-            self.turn(source, buffer)
-            e.lines.append(f"  call void @flush(ptr {buffer}, ptr {target}, i64 {side}, i64 %m_target, "
-                           "i1 %past)")
+            _either(e, lambda past: self.turn(source, target, past))
             e.jump(join)
             e.start(part)
             self.words(source, target, n, m)
@@ -219,20 +205,22 @@ class Square:
         return "\n".join([f"define internal void @square{HEAD} noinline {{", "entry:", *e.lines,
                           "  ret void", "}"])
 
-    def turn(self, source, buffer):
-        """A square of one line by one line, transposed into the buffer."""
-        e, lanes = self.e, self.lanes
-        count = str(self.side // lanes)
+    def turn(self, source, target, past):
+        """A square of one line by one line, transposed."""
+        e, lanes, size = self.e, self.lanes, self.size
+        ending = f"align {size * lanes}, !nontemporal !{{i32 1}}" if past else "align 1"
 
-        def block(i, j):
-            rows = e.at(e.at(source, e.i64("mul", e.i64("mul", i, lanes), "%n_source")),
-                        e.i64("mul", j, lanes * self.size))
-            out = e.at(e.at(buffer, e.i64("mul", j, lanes * LINE)), e.i64("mul", i, lanes * self.size))
-            loaded = [e.emit(f"load {self.vector}, ptr {e.at(rows, e.i64('mul', '%n_source', k))}, align 1")
-                      for k in range(lanes)]
-            for k, x in enumerate(transposed(e, self.vector, loaded)):
-                e.lines.append(f"  store {self.vector} {x}, ptr {e.at(out, k * LINE)}, align 16")
-        e.loop(count, lambda i, _: e.loop(count, lambda j, _: block(i, j)) and None)
+        def band(j, _):
+            here = e.at(source, e.i64("mul", j, lanes * size))
+            there = e.at(target, e.i64("mul", e.i64("mul", j, lanes), "%m_target"))
+            loaded = [e.emit(f"load {self.vector}, ptr {e.at(here, row)}, align 1") for row in self.rows]
+            turned = [transposed(e, self.vector, loaded[k:k + lanes]) for k in range(0, self.side, lanes)]
+            for k, line in enumerate(self.lines):
+                place = e.at(there, line)
+                for i, block in enumerate(turned):
+                    e.lines.append(f"  store {self.vector} {block[k]}, ptr {e.at(place, i * lanes * size)}, "
+                                   f"{ending}")
+        e.loop(str(self.side // lanes), band)
 
     def words(self, source, target, n, m):
         """n by m words, one by one."""
