@@ -20,6 +20,8 @@ LINE = 64
 LANES = {1: 16, 2: 8, 4: 8, 8: 4, 16: 2}
 #: bytes from which results are written past the caches
 PAST = 1 << 23
+#: bytes from which runs are taken in the order of the source, as are those written past the caches
+LONG = 256
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,22 @@ def stays_view(shape, strides, new):
     return 0 in shape or ends([n for n, _ in joined(shape, strides)]) <= ends(new) | {1}
 
 
+def widest(count):
+    """The widest word of which `count` bytes are a multiple."""
+    return next(w for w in (16, 8, 4, 2, 1) if count % w == 0)
+
+
 def move_of(shape, strides, itemsize):
     """The Move that makes an array row-major, or None where no axis is dense in the source."""
-    size = next((w for w in (16, 8, 4, 2, 1) if itemsize % w == 0))
-    if itemsize > 16:
+    size = widest(itemsize)
+    if itemsize != size:
         shape, strides = (*shape, itemsize // size), (*strides, size)
     axes = joined(shape, strides)
     if not axes or 0 in shape:
         return None
     steps = [prod(n for n, _ in axes[k + 1:]) * size for k in range(len(axes))]
     *rest, last = [(n, s, d) for (n, s), d in zip(axes, steps)]
+    past = axes[0][0] * steps[0] >= PAST and not any(d % LINE for d in steps[:-1])
     across = (1, size, 0)
     kind = "run" if last[1] == size else "square"
     if kind == "square":
@@ -71,9 +79,11 @@ def move_of(shape, strides, itemsize):
         across = dense[-1]
         rest.remove(across)
     if kind == "run":
-        bytes_, size = last[0] * size, next(w for w in (16, 8, 4, 2, 1) if last[0] * size % w == 0)
-        last, across = (bytes_ // size, size, size), (1, size, 0)
-    past = prod(n for n, _ in axes) * itemsize >= PAST and not any(d % LINE for d in steps[:-1])
+        count = last[0] * size
+        size = widest(count)
+        last, across = (count // size, size, size), (1, size, 0)
+        if past or count >= LONG:
+            rest.sort(key=lambda axis: -abs(axis[1]))
     inner = [*reversed(rest), *[(1, 0, 0)] * 2]
     p, q, outer = inner[1], inner[0], inner[2:len(rest)]
     words = (int(past), *p, *q, *last[:2], across[0], across[2], len(outer),

@@ -82,6 +82,12 @@ def test_joined_axes():
 def test_runs_use_the_widest_word():
     assert move_of((5, 7, 8), (8, 40, 1), 1).size == 8
     assert move_of((5, 7, 6), (6, 30, 1), 1).size == 2
+    assert move_of((5, 7), (12, 60), 12).size == 4
+
+
+def test_long_runs_are_taken_in_the_order_of_the_source():
+    move = move_of((8, 512, 64), (256, 2048, 4), 4)
+    assert move.words[1:7] == (512, 2048, 256, 8, 256, 512 * 256)
 
 
 @pytest.mark.parametrize("new", [(24,), (4, 6), (6, 4), (2, 2, 6), (12, 2), (2, 3, 4), (1, 4, 6, 1)], ids=str)
