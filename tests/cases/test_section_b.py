@@ -1,7 +1,6 @@
 """Nesting, complex numbers, control flow, mutation: section B of the shared cases; ids name the case."""
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest

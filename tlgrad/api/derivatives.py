@@ -4,7 +4,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from tlgrad.api.calling import (FlatFunction, Selected, as_argnums, flatten_values, wrap)
+import numpy as np
+
+from tlgrad.api.calling import (FlatFunction, Selected, as_argnums, flatten_values, is_concrete, wrap)
 from tlgrad.core import dtypes, tree
 from tlgrad.core.aval import Zero
 from tlgrad.core.primitive import Linear
@@ -84,7 +86,8 @@ def match_tangent(t, x: Value, label: str, what: str, kind: str = "tangent"):
 def _zero_tangent(t, x, label, what, kind):
     if t is not Zero and type(t) is not Zero:
         data = as_value(t, f"the {kind} of {label}")
-        if data.shape not in ((), x.shape) or dtypes.is_inexact(data.dtype) and not data.aval.weak:
+        if data.shape not in ((), x.shape) or dtypes.is_inexact(data.dtype) and not data.aval.weak \
+                or kind != "cotangent" and is_concrete([data]) and np.any(data.data):
             raise DTypeError(f"{what}: {label} is {x.aval}, which has no derivative; its {kind} is None or 0")
     return Zero(x.aval)
 

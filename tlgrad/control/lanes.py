@@ -43,7 +43,9 @@ def borrow(mask, leader, x):
 
 
 def borrow_all(mask, values, is_mapped):
-    """`borrow` for the mapped values."""
+    """`borrow` for the mapped values; with no lane there is nothing to replace."""
+    if not mask.shape[0]:
+        return list(values)
     leader = leader_of(mask)
     return [borrow(mask, leader, x) if m else x for x, m in zip(values, is_mapped)]
 

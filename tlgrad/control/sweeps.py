@@ -22,13 +22,13 @@ from tlgrad.control.staging import remembered, reorder, split_list
 from tlgrad.control.tower import Layout, known_layout, known_operands, split_tower
 from tlgrad.control.turned import transpose_tower
 from tlgrad.core import dtypes
-from tlgrad.core.aval import Zero
+from tlgrad.core.aval import Zero, make_aval
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.primitive import Primitive
 from tlgrad.errors import ShapeError
 from tlgrad.ops.define import documented, instantiate
 from tlgrad.ops.index import mapped
-from tlgrad.ops.layout import moveaxis
+from tlgrad.ops.layout import moveaxis, zeros
 from tlgrad.ops.logic import lt, select
 from tlgrad.ops.reduce import reduce_max, reduce_min
 from tlgrad.transforms.batch import batch_jaxpr
@@ -191,7 +191,9 @@ def _batch(args, axes, size, **params):
 
 
 def longest(counts):
-    """The greatest count; a negative one, where there is any, so that it is refused."""
+    """The greatest count, 0 of none; a negative one, where there is any, so that it is refused."""
+    if not counts.shape[0]:
+        return zeros(make_aval((), counts.dtype))
     least, most = (prim.bind(counts, axes=(0,)) for prim in (reduce_min, reduce_max))
     return select.bind(lt(least, 0), least, most)
 

@@ -76,6 +76,8 @@ def propagate(prim, columns, params, order):
     """Coefficients of a primitive's result."""
     if prim.name in _RULES:
         return _RULES[prim.name](columns, params, order)
+    if prim.multiple:
+        raise NestedNeeded(prim.name)          # a program, also where it has a transpose for linear ones
     if prim.name in _LINEAR or prim.transpose is not None and len(columns) == 1:
         return _linear(prim, columns, params, order)
     if getattr(prim, "partials", None) is not None:
