@@ -96,6 +96,7 @@ def _differentiate(f, groups, x, what):
         return tree.unflatten(flat.out_tree, ys)
     (direction, n), *rest = groups
 
+    @functools.wraps(f, updated=())
     def inner(x):
         return _differentiate(f, rest, x, what)
     if n >= TAYLOR_FROM:
@@ -109,7 +110,10 @@ def _differentiate(f, groups, x, what):
 
 
 def _once(f, direction):
-    return lambda x: jvp(f, (x,), (direction,))[1]
+    @functools.wraps(f)
+    def pushed(x):
+        return jvp(f, (x,), (direction,))[1]
+    return pushed
 
 
 def _taylor(f, direction, n, x, what):

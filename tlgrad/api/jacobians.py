@@ -136,5 +136,6 @@ def hvp(f: Callable | None = None, argnums: Any = 0):
         args = args if isinstance(args, tuple) else (args,)
         chosen = Selected(grad(f, argnums), many, args, kwargs)
         directions = (direction,) if single else tuple(direction)
-        return jvp(chosen.call, tuple(chosen.values), directions)[1]
+        gradient = functools.wraps(f, updated=())(lambda *values: chosen.call(*values))
+        return jvp(gradient, tuple(chosen.values), directions)[1]
     return wrap(f, product, "Hessian-vector product", functools.partial(hvp, f, argnums))

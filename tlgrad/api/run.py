@@ -58,6 +58,7 @@ class Run(Recordable):
 
     def __init__(self, f: Callable, options: Options, static: tuple = ()):
         check_callable(f, "run")
+        _check_static(f, static)
         self.options, self.static = options, static
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         functools.update_wrapper(self, f, updated=())
@@ -229,6 +230,17 @@ def _plans_of_instance(plans, instance):
         if len(plans) > MAX_TRACES:
             plans.popitem(last=False)
     return plans[key]
+
+
+def _check_static(f, static):
+    """ArgumentError for a static name that `f` does not have."""
+    sig = signature(f) if static else None
+    if sig is None or any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
+        return
+    for name in static:
+        if isinstance(name, str) and name not in sig.parameters:
+            raise ArgumentError(f"static={name!r}: {describe_callable(f)} has no such argument; its arguments are "
+                                f"{', '.join(sig.parameters)}")
 
 
 def _hashable(name, value, f):

@@ -18,7 +18,7 @@ from typing import Any, Callable
 from tlgrad.core.aval import Aval
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, _current, leaked
-from tlgrad.errors import UnsupportedError
+from tlgrad.errors import DifferentiationError, UnsupportedError
 
 #: every primitive by name; a name is used once
 PRIMITIVES: dict[str, "Primitive"] = {}
@@ -34,6 +34,12 @@ class Linear:
 
     def __repr__(self):
         return f"Linear({self.aval})"
+
+    @property
+    def data(self):
+        """Asked for where a rule multiplies by what should be linear: there is no number."""
+        raise DifferentiationError("the function is not linear: it multiplies or divides by a value that depends "
+                                   f"on its argument ({self.aval}); use tl.vjp, which linearizes first")
 
 
 class Primitive:

@@ -25,6 +25,17 @@ from tlgrad.transforms.stage import stage_closed
 _SELECT = select.name
 
 
+#: operands of which one at least must be a known value for the primitive to be linear
+_FIXED_OPERANDS = {"mul": (0, 1), "dot_general": (0, 1), "div": (1,)}
+
+
+def _check_linear(prim, args, eqn):
+    fixed = _FIXED_OPERANDS.get(prim.name)
+    if fixed and all(type(args[k]) is Linear for k in fixed):
+        raise DifferentiationError(f"{prim} is not linear here: it multiplies or divides by a value that "
+                                   f"depends on the argument ({eqn.source}); use tl.vjp, which linearizes first")
+
+
 class Cotangent:
     """An accumulated cotangent: `value`, and the mask of entries that may be nonzero (or None)."""
 
@@ -92,6 +103,7 @@ class BackwardPass:
         if prim.transpose is None:
             raise DifferentiationError(f"{prim} is not linear, so it has no transpose: it cannot be "
                                        f"differentiated in reverse ({prim.nondiff or eqn.source})")
+        _check_linear(prim, args, eqn)
         if prim.multiple:
             given = [Zero(v.aval) if ct is None else ct.value for v, ct in zip(eqn.outs, cts)]
             before = [self.take(a) if prim.onto else None for a in eqn.ins]
