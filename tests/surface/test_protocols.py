@@ -66,14 +66,13 @@ def test_filling_a_numpy_array_with_traced_values_names_the_line_and_the_functio
     assert tl.grad(g)(X).tolist() == [[2, 4], [6, 8]]
 
 
-def test_filling_one_entry_keeps_the_reason_as_the_cause():
+def test_filling_one_entry_tells_the_reason():
     def f(b):
         c = np.zeros(2)
         c[0] = b[0] * b[0]
         return c.sum()
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ConcretizationError, match=r"B\.at\[i\]\.set\(x\)"):
         tl.grad(f)(tl.tensor([1.0, 2.0]))
-    assert "B.at[i].set(x)" in str(error.value.__cause__)
 
     def g(b):
         return tn.zeros(2).at[0].set(b[0] * b[0]).at[1].set(b[1] * b[0] + b[2])

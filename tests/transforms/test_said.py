@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError
+from tlgrad.errors import (ArgumentError, DifferentiationError, DTypeError, LeakedTracerError,
+                           ShapeError)
 
 
 def energy(x):
@@ -39,3 +40,12 @@ def test_masked_entries_are_not_taken_for_numbers():
     with pytest.raises(DTypeError, match="no masked entries"):
         tl.tensor(np.ma.array([1.0, 2.0], mask=[False, True]))
     assert tl.tensor(np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("use", [float, np.asarray, lambda x: x.item()], ids=["float", "asarray", "item"])
+@pytest.mark.parametrize("transform", [tl.grad, tl.run, lambda f: tl.run(tl.vmap(f))], ids=["grad", "run", "vmap"])
+def test_the_number_of_an_escaped_value(transform, use):
+    kept = []
+    transform(lambda x: kept.append(x) or x * 2)(tl.ones(2) if transform not in (tl.grad, tl.run) else 1.0)
+    with pytest.raises(LeakedTracerError, match="after that transform had ended"):
+        use(kept[0])

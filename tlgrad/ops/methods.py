@@ -8,7 +8,7 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor, tensor
-from tlgrad.core.trace import Tracer, Value
+from tlgrad.core.trace import EVAL, Tracer, Value, current_trace, leaked
 from tlgrad.errors import ConcretizationError, MutationError, RecordError
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
 from tlgrad.ops.convert import convert
@@ -99,6 +99,8 @@ Value.__len__ = Tensor.__len__
 
 def _refuse(what: str, instead: str):
     def method(self, *args, **kwargs):
+        if current_trace() is EVAL:
+            raise leaked(self, f"in {what}")
         made = f" (made at {self.source})" if self.source else ""
         raise ConcretizationError(
             f"{what} needs a number, but the value is traced by {self.trace.name}: {self.aval}{made}. "
