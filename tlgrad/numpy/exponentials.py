@@ -5,6 +5,7 @@ import math
 
 from tlgrad.core.trace import Value
 from tlgrad.numpy.arrays import as_array, axes_of
+from tlgrad.numpy.continuing import continued
 from tlgrad.numpy.elementwise import as_inexact
 from tlgrad.numpy.reductions import max, sum
 from tlgrad.numpy.shaping import reshape
@@ -25,11 +26,12 @@ def _top(x, axes):
 
 
 def logsumexp(x, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, *, weights=None,
-              order: str | None = None):
+              init=None, order: str | None = None):
     """log(sum(b * exp(x))) along `axis`, without overflow; `b` (or `weights`) default to 1.
 
     -inf and gradient 0 where all entries are -inf; of an empty axis, -inf.  With `return_sign`, the log of
-    the magnitude and the sign of a sum that may be negative.  The sum keeps `order`.
+    the magnitude and the sign of a sum that may be negative.  The sum keeps `order`.  `init`: a
+    logsumexp of the result's shape to continue from (without weights).
 
     >>> logsumexp(tl.tensor([1000.0, 1000.0]))
     tensor(1000.6931471805599, float64, shape (), cpu)
@@ -40,6 +42,8 @@ def logsumexp(x, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
         b = as_array(b, "logsumexp")
         x = lo.where(lo.eq(b, 0), -math.inf, x)
     axes = axes_of(axis, x.ndim, "logsumexp")
+    if init is not None:
+        return continued(logsumexp, x, init, axes, keepdims, "logsumexp", order=order)
     top = _top(x, axes)
     terms = el.exp(ar.sub(x, top))
     total = sum(terms if b is None else ar.mul(b, terms), axes, keepdims=True, order=order)

@@ -14,6 +14,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
 from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.numpy.arrays import as_array, axes_of, in_dtype, optional_dtype, refuse_out, with_kept_axes
+from tlgrad.numpy.continuing import continued
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import logic as lo
 from tlgrad.ops import orders, reduce
@@ -73,10 +74,12 @@ def sum(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     return with_kept_axes(y, axes, keepdims)
 
 
-def prod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None) -> Value:
+def prod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, *,
+         init=None) -> Value:
     """Product of the entries along `axis`, left to right from 1; the derivative divides by nothing.
 
-    Integers below 64 bits multiply in int64 / uint64.
+    Integers below 64 bits multiply in int64 / uint64.  `init`: an accumulator of the result's shape to
+    continue from.
 
     >>> prod(tl.tensor([2.0, 3.0, 4.0]))
     tensor(24.0, float64, shape (), cpu)
@@ -84,6 +87,8 @@ def prod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     refuse_out(out, "prod")
     x = _masked(_wide(as_array(x, "prod"), dtype), where, 1)
     axes = axes_of(axis, x.ndim, "prod")
+    if init is not None:
+        return continued(prod, x, init, axes, keepdims, "prod")
     y = reduce.reduce_prod.bind(x, axes=axes) if axes else x
     y = y if initial is None else ar.mul(y, initial)
     return with_kept_axes(y, axes, keepdims)
@@ -129,19 +134,21 @@ def _count(x, axes, where):
 
 # ---- extremes ----
 
-def _extreme(x, axis, out, keepdims, initial, where, name):
+def _extreme(x, axis, out, keepdims, initial, where, init, name):
     refuse_out(out, name)
     x = as_array(x, name)
     prim, pair = (reduce.reduce_max, lo.maximum) if name == "max" else (reduce.reduce_min, lo.minimum)
     if where is not None:
-        if initial is None:
+        if initial is None and init is None:
             raise ShapeError(f"{name}: where= needs initial=, the result where nothing is selected")
-        x = _masked(x, where, initial)
+        x = _masked(x, where, init if initial is None else initial)
     if x.dtype.kind == "b":
         return (any if name == "max" else all)(x, axis, keepdims=keepdims)
     if x.dtype.kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order; use tl.abs(x), or a part of x")
     axes = axes_of(axis, x.ndim, name)
+    if init is not None:
+        return continued(max if name == "max" else min, x, init, axes, keepdims, name)
     if initial is None:
         y = prim.bind(x, axes=axes) if axes else x
     else:
@@ -152,26 +159,28 @@ def _extreme(x, axis, out, keepdims, initial, where, name):
     return with_kept_axes(y, axes, keepdims)
 
 
-def max(x, axis=None, out=None, keepdims=False, initial=None, where=None) -> Value:
+def max(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None) -> Value:
     """Greatest entry along `axis`; a NaN spreads.  The derivative belongs to the first winner.
 
-    Raises ShapeError when the axis is empty and no `initial` is given.
+    `init`: an accumulator of the result's shape to continue from.  Raises ShapeError when the axis is
+    empty and neither `initial` nor `init` is given.
 
     >>> max(tl.tensor([1.0, 3.0, 2.0]))
     tensor(3.0, float64, shape (), cpu)
     """
-    return _extreme(x, axis, out, keepdims, initial, where, "max")
+    return _extreme(x, axis, out, keepdims, initial, where, init, "max")
 
 
-def min(x, axis=None, out=None, keepdims=False, initial=None, where=None) -> Value:
+def min(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None) -> Value:
     """Least entry along `axis`; a NaN spreads.  The derivative belongs to the first winner.
 
-    Raises ShapeError when the axis is empty and no `initial` is given.
+    `init`: an accumulator of the result's shape to continue from.  Raises ShapeError when the axis is
+    empty and neither `initial` nor `init` is given.
 
     >>> min(tl.tensor([1.0, 3.0, 2.0]))
     tensor(1.0, float64, shape (), cpu)
     """
-    return _extreme(x, axis, out, keepdims, initial, where, "min")
+    return _extreme(x, axis, out, keepdims, initial, where, init, "min")
 
 
 amax, amin = max, min
@@ -214,19 +223,23 @@ def ptp(x, axis=None, out=None, keepdims=False) -> Value:
 
 # ---- truth ----
 
-def any(x, axis=None, out=None, keepdims=False, *, where=None) -> Value:
+def any(x, axis=None, out=None, keepdims=False, *, where=None, init=None) -> Value:
     """True where some entry along `axis` is not zero."""
     refuse_out(out, "any")
     x = _masked(lo.as_bool(as_array(x, "any")), where, False)
     axes = axes_of(axis, x.ndim, "any")
+    if init is not None:
+        return continued(any, x, init, axes, keepdims, "any")
     return with_kept_axes(reduce.reduce_any.bind(x, axes=axes) if axes else x, axes, keepdims)
 
 
-def all(x, axis=None, out=None, keepdims=False, *, where=None) -> Value:
+def all(x, axis=None, out=None, keepdims=False, *, where=None, init=None) -> Value:
     """True where every entry along `axis` is not zero."""
     refuse_out(out, "all")
     x = _masked(lo.as_bool(as_array(x, "all")), where, True)
     axes = axes_of(axis, x.ndim, "all")
+    if init is not None:
+        return continued(all, x, init, axes, keepdims, "all")
     return with_kept_axes(reduce.reduce_all.bind(x, axes=axes) if axes else x, axes, keepdims)
 
 
