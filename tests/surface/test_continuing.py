@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.errors import ShapeError
+from tlgrad.errors import ArgumentError, ShapeError
 
 X = tl.tensor(np.random.default_rng(3).uniform(-2, 2, (3, 8)))
 
@@ -42,3 +42,13 @@ def test_an_accumulator_has_the_shape_of_the_result(name):
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_axes_are_kept_on_request(keepdims):
     assert tl.max(X, axis=1, keepdims=keepdims, init=tl.zeros(3)).shape == ((3, 1) if keepdims else (3,))
+
+
+@pytest.mark.parametrize("name", ["prod", "max", "min", "any", "all"])
+def test_other_reductions_are_the_same_in_every_order(name):
+    x = X > 0 if name in ("any", "all") else X
+    function = getattr(tl, name)
+    for order in ("ordered", "fused", "tree", "free"):
+        assert tl.same_bits(function(x, axis=1, order=order), function(x, axis=1))
+    with pytest.raises(ArgumentError, match="order must be one of ordered, fused, tree, free, got 'any'"):
+        function(x, order="any")

@@ -75,16 +75,17 @@ def sum(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
 
 
 def prod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, *,
-         init=None) -> Value:
+         init=None, order: str | None = None) -> Value:
     """Product of the entries along `axis`, left to right from 1; the derivative divides by nothing.
 
     Integers below 64 bits multiply in int64 / uint64.  `init`: an accumulator of the result's shape to
-    continue from.
+    continue from.  Products run left to right in every `order`.
 
     >>> prod(tl.tensor([2.0, 3.0, 4.0]))
     tensor(24.0, float64, shape (), cpu)
     """
     refuse_out(out, "prod")
+    orders.check_order(order)
     x = _masked(_wide(as_array(x, "prod"), dtype), where, 1)
     axes = axes_of(axis, x.ndim, "prod")
     if init is not None:
@@ -159,27 +160,31 @@ def _extreme(x, axis, out, keepdims, initial, where, init, name):
     return with_kept_axes(y, axes, keepdims)
 
 
-def max(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None) -> Value:
+def max(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None,
+        order: str | None = None) -> Value:
     """Greatest entry along `axis`; a NaN spreads.  The derivative belongs to the first winner.
 
     `init`: an accumulator of the result's shape to continue from.  Raises ShapeError when the axis is
-    empty and neither `initial` nor `init` is given.
+    empty and neither `initial` nor `init` is given.  The result is the same in every `order`.
 
     >>> max(tl.tensor([1.0, 3.0, 2.0]))
     tensor(3.0, float64, shape (), cpu)
     """
+    orders.check_order(order)
     return _extreme(x, axis, out, keepdims, initial, where, init, "max")
 
 
-def min(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None) -> Value:
+def min(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None,
+        order: str | None = None) -> Value:
     """Least entry along `axis`; a NaN spreads.  The derivative belongs to the first winner.
 
     `init`: an accumulator of the result's shape to continue from.  Raises ShapeError when the axis is
-    empty and neither `initial` nor `init` is given.
+    empty and neither `initial` nor `init` is given.  The result is the same in every `order`.
 
     >>> min(tl.tensor([1.0, 3.0, 2.0]))
     tensor(1.0, float64, shape (), cpu)
     """
+    orders.check_order(order)
     return _extreme(x, axis, out, keepdims, initial, where, init, "min")
 
 
@@ -223,9 +228,10 @@ def ptp(x, axis=None, out=None, keepdims=False) -> Value:
 
 # ---- truth ----
 
-def any(x, axis=None, out=None, keepdims=False, *, where=None, init=None) -> Value:
-    """True where some entry along `axis` is not zero."""
+def any(x, axis=None, out=None, keepdims=False, *, where=None, init=None, order: str | None = None) -> Value:
+    """True where some entry along `axis` is not zero, the same in every `order`."""
     refuse_out(out, "any")
+    orders.check_order(order)
     x = _masked(lo.as_bool(as_array(x, "any")), where, False)
     axes = axes_of(axis, x.ndim, "any")
     if init is not None:
@@ -233,9 +239,10 @@ def any(x, axis=None, out=None, keepdims=False, *, where=None, init=None) -> Val
     return with_kept_axes(reduce.reduce_any.bind(x, axes=axes) if axes else x, axes, keepdims)
 
 
-def all(x, axis=None, out=None, keepdims=False, *, where=None, init=None) -> Value:
-    """True where every entry along `axis` is not zero."""
+def all(x, axis=None, out=None, keepdims=False, *, where=None, init=None, order: str | None = None) -> Value:
+    """True where every entry along `axis` is not zero, the same in every `order`."""
     refuse_out(out, "all")
+    orders.check_order(order)
     x = _masked(lo.as_bool(as_array(x, "all")), where, True)
     axes = axes_of(axis, x.ndim, "all")
     if init is not None:
