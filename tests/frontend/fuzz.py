@@ -25,7 +25,7 @@ def _stop(*_):
 
 def python_hangs(f, inputs):
     """True when plain Python does not finish either."""
-    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT, 1.0)
     try:
         for xs in inputs:
             try:
@@ -44,7 +44,7 @@ def check(seed, hard):
     f, inputs = program(seed, hard)
     if python_hangs(f, inputs):
         return "plain Python hangs", ""
-    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT, 1.0)
     try:
         wrong = differences(f, inputs)
         return ("wrong", str(wrong[:2])) if wrong else ("equal", "")

@@ -3,6 +3,10 @@ import pytest
 
 from frontend.fuzz import run
 
+#: the alarm that stops a slow program may fall into a finaliser or a callback of the collector, which
+#: Python reports and goes on from; it rings again a second later
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 #: of 100 hard programs, how many may be refused with a message (lists whose length a condition decides)
 REFUSED = 25
 
