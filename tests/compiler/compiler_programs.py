@@ -1,15 +1,19 @@
 """Random programs, and the comparison of compiled with reference words.
 
-``python3 tests/compiler/compiler_programs.py 20000 [first seed]`` runs that many.
+``python3 tests/compiler/compiler_programs.py 20000`` runs that many.  With ``--into FOLDER`` what is
+known is kept there: a run that was ended goes on where it was, and several share the work.
 """
 from __future__ import annotations
 
+import argparse
+import fcntl
 import functools
-import sys
+import pathlib
 
 import numpy as np
 
 from tlgrad.api.derivatives import grad
+from tlgrad.api.inspecting import clear_caches
 from tlgrad.backends.numba_cpu import plan as plans
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.control.cond import cond
@@ -271,21 +275,59 @@ def check(seed: int) -> list[str]:
     return found
 
 
-def main(arguments):
-    """Run programs and print those that differ."""
-    count = int(arguments[0]) if arguments else 200
-    first = int(arguments[1]) if len(arguments) > 1 else 0
-    bad = 0
+#: programs that are claimed, and reported, together
+BLOCK = 50
+
+
+def block(first: int, count: int) -> str:
+    """A report on programs first .. first + count - 1: one line, then those that differ."""
+    bad = []
     for seed in range(first, first + count):
         try:
             found = check(seed)
         except Exception as error:
             found = [f"{type(error).__name__}: {error}"]
         if found:
-            bad += 1
-            print(f"seed {seed}:", *found, sep="\n  ")
-    print(f"{count} programs, {bad} differ")
+            bad.append("\n  ".join([f"seed {seed}:", *found]))
+    clear_caches()
+    return "\n".join([f"{count} programs from {first}, {len(bad)} differ", *bad, ""])
+
+
+def kept(path: pathlib.Path, first: int, count: int) -> str:
+    """The report on a block, from its file or made now; empty when another process is at it.  The
+    lock goes with its process, so the block of one that was killed is done again."""
+    with open(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ""
+        file.seek(0)
+        text = file.read()
+        if not text.endswith("\n"):
+            text = block(first, count)
+            file.truncate(0)
+            file.write(text)
+    return text
+
+
+def main():
+    """Run programs, and print those that differ."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", default=200)
+    parser.add_argument("first", type=int, nargs="?", default=0)
+    parser.add_argument("--into", type=pathlib.Path, help="a folder for what is known, one file a block")
+    asked = parser.parse_args()
+    if asked.into:
+        asked.into.mkdir(exist_ok=True)
+    done = bad = 0
+    for first in range(asked.first, asked.first + asked.count, BLOCK):
+        count = min(BLOCK, asked.first + asked.count - first)
+        text = kept(asked.into / f"{first}-{count}", first, count) if asked.into else block(first, count)
+        if text:
+            done, bad = done + count, bad + int(text.split()[4])
+            print(*text.splitlines()[1:], sep="\n", end="\n" if text.count("\n") > 1 else "")
+    print(f"{done} programs, {bad} differ")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
