@@ -30,6 +30,7 @@ from tlgrad.core.dtypes import (Complex, bfloat16, bool_, complex64, complex128,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.limits import finfo
 from tlgrad.core.tensor import Tensor, tensor
+from tlgrad.frontend.foreign import from_numba
 from tlgrad.frontend.indexed import Program
 from tlgrad.frontend.mapping import map, zip
 from tlgrad.frontend.recursive import recurrence

@@ -196,6 +196,12 @@ def _traced_dlpack(self, *args, **kwargs):
     raise ConcretizationError(f"a traced value, {self.aval}, has no memory to share [{user_source()}]")
 
 
+def _numba_type(self):
+    """Asked for by a function made by numba.njit that is called on a tensor or a traced value."""
+    raise UnsupportedError(f"a function compiled by numba.njit was called on {self.aval} [{user_source()}]: wrap "
+                           "it once, f = tl.from_numba(f); then f(x) works on tensors and inside every transform")
+
+
 _METHODS = {
     **{n: _reduction(n) for n in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin", "std",
                                   "var", "cumsum", "cumprod", "ptp")},
@@ -210,6 +216,7 @@ _METHODS = {
     "partition": _in_place("partition", "y = tl.sort(x)"),
     "mT": property(tn.matrix_transpose, doc="The last two axes swapped."),
     "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes per entry."),
+    "_numba_type_": property(_numba_type, doc="Nothing: see `tl.from_numba`."),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize, doc="Bytes of all entries."),
     "flat": property(lambda self: iter(tn.ravel(self)), doc="The entries in row-major order."),
 }

@@ -1,4 +1,5 @@
 """Rows of the primitives behind `tl.map`."""
+import numba
 import numpy as np
 from opspec import Calls, Words
 
@@ -33,6 +34,12 @@ def _powers_loop(x, y):
     return total
 
 
+@tl.from_numba
+@numba.njit
+def _compiled(x, y):
+    return x * y + x if x > 0 else x - y
+
+
 X = np.array([0.7, -0.4, 1.3])
 
 ROWS = [
@@ -41,4 +48,5 @@ ROWS = [
                        lambda x, i, j: _placed(x)),)),
     Calls("map", ((_leaky, (X,), lambda x: np.where(x > 0, x * x, 0.25 * x)),
                   (_powers, (X, X[::-1].copy()), _powers_loop))),
+    Calls("numba_call", ((_compiled, (X, X * X), lambda x, y: np.where(x > 0, x * y + x, x - y)),)),
 ]
