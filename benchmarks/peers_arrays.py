@@ -9,7 +9,7 @@ import tlgrad as tl
 from benchmarks.harness import Case
 from benchmarks.peers_report import compare, jax, torch
 from tlgrad.backends.numba_cpu.kernels import build
-from tlgrad.backends.numba_cpu.machine import host
+from tlgrad.kernels.machine import host
 
 STARTS = 1 << 20
 

@@ -2,8 +2,9 @@
 
 `elementwise` runs a scalar body on one element after another. `vector` runs a binary128 body on
 `lanes` elements at once and hands the groups that it flags, and the rest of the array, to the scalar
-body. A group's words are unzipped within 128-bit lanes (one instruction each way), which permutes
-the elements of a group alike in all operands.
+body, as it does the first elements up to a cache line of the result: a vector that crosses lines takes
+up to twice the time. A group's words are unzipped within 128-bit lanes (one instruction each way),
+which permutes the elements of a group alike in all operands.
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat.words import Words
@@ -30,11 +31,28 @@ entry:
 """
 GROUPS = """define void @k(i64 %n, {parameters}) {{
 entry:
-  %whole = and i64 %n, -{lanes}
-  %any = icmp sgt i64 %whole, 0
+  %address = ptrtoint ptr %out to i64
+  %gap = sub i64 0, %address
+  %bytes = and i64 %gap, 63
+  %wanted = lshr i64 %bytes, 4
+  %short = icmp slt i64 %n, %wanted
+  %first = select i1 %short, i64 %n, i64 %wanted
+  %after = sub i64 %n, %first
+  %groups = and i64 %after, -{lanes}
+  %whole = add i64 %first, %groups
+  %peels = icmp sgt i64 %first, 0
+  br i1 %peels, label %lead, label %enter
+lead:
+  %p = phi i64 [ 0, %entry ], [ %p1, %lead ]
+  call void @one(i64 %p, {arguments})
+  %p1 = add i64 %p, 1
+  %leads = icmp slt i64 %p1, %first
+  br i1 %leads, label %lead, label %enter
+enter:
+  %any = icmp sgt i64 %groups, 0
   br i1 %any, label %head, label %rest
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %join ]
+  %i = phi i64 [ %first, %enter ], [ %next, %join ]
 {lines}
   %next = add i64 %i, {lanes}
   br i1 {flag}, label %slow, label %join

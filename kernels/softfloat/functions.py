@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from tlgrad.kernels.softfloat.constants import constants, fix
 from tlgrad.kernels.softfloat.fixed import (
     F, ONE, about, high, mulshift, negate_if, normalised, parts, place, settle, settle_normal, table)
-from tlgrad.kernels.softfloat.words import resize, select
+from tlgrad.kernels.softfloat.words import resize, select, signed
 
 # ---- exp
 
@@ -24,20 +24,22 @@ def exp_parts(negative, size):
     """exp of ``+-size * 2**-176`` as ``(power of two, 192-bit fraction at 2**-191)``.
 
     With c = ln2 / 2**14 and k whole, x = k c + r, 0 <= r < 2**-14.5: exp(r) - 1 from eight terms,
-    2**(k / 2**14) from two tables of 128. The error of the fraction is below 2**-131.
+    2**(k / 2**14) from two tables of 128, multiplied while the terms are summed. The error of the
+    fraction is below 2**-131.
     """
-    turns = (about(size, 176) * STEPS_PER_UNIT).to_integer()       # right, or one too few
+    top = signed(resize(size.lshr(128), "i64"))                    # at 2**-48
+    turns = (top * (STEPS_PER_UNIT * 2.0 ** -48)).to_integer()     # right, or one too few
     turns = select(negative, turns + 2, turns)
     r = negate_if(negative, size - resize(turns, "i192") * LN2_STEP)
     k = negate_if(negative, turns)
     more = ~r.ult(LN2_STEP)                                        # 0 <= r <= 2 c
     r, k = select(more, r - LN2_STEP, r), select(more, k + 1, k)
-    grown = _expm1_small(resize(r.lshr(34), "i128"))            # at 2**-142
     coarse = table("exp_coarse", "i192", EXP_COARSE, (k.lshr(7)) & 127)
     fine = table("exp_fine", "i128", EXP_FINE, k & 127)
-    g = fine + grown.lshr(7) + high(fine, grown).lshr(14)       # at 2**-135
-    top = resize(coarse.lshr(64), "i128")
-    return k.ashr(14), coarse + (resize(high(top, g), "i192") << 57)
+    power = coarse + (resize(high(resize(coarse.lshr(64), "i128"), fine), "i192") << 57)
+    grown = _expm1_small(resize(r.lshr(34), "i128"))               # at 2**-142
+    grown = high(resize(power.lshr(64), "i128"), grown)            # at 2**-141
+    return k.ashr(14), power + (resize(grown, "i192") << 50)
 
 
 def _expm1_small(r):

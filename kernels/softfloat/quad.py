@@ -6,7 +6,8 @@ the driver computes those lanes again with the scalar body, so that the words ar
 """
 from tlgrad.kernels.expr.value import sqrt as float_sqrt
 from tlgrad.kernels.softfloat.words import (
-    carry, clz, fshl, fshr, nearest, select, shl0, shr0, small, truth, umax, umin)
+    carry, clz, fshl, fshr, nearest, product32, select, shl0, shr0, small, truth, umax,
+    umin)
 
 SIGN, MAGNITUDE = 1 << 63, (1 << 63) - 1
 FRACTION, HIDDEN = (1 << 48) - 1, 1 << 48         # of the high lane
@@ -196,7 +197,7 @@ def div(al, ah, bl, bh):
 def _quotient_digit(r, d, inverse):
     estimate = ((small(r[3]) * 536870912.0 + small(r[2])) * 536870912.0 + small(r[1])) * inverse
     q = nearest(estimate)
-    s0, s1, s2, s3 = -(q * d[0]), r[0] - q * d[1], r[1] - q * d[2], r[2] - q * d[3]
+    s0, s1, s2, s3 = (b - product32(q, x) for b, x in zip((r[0] & 0, *r), d))
     s1, s0 = s1 + s0.ashr(BITS), s0 & LIMB
     s2, s1 = s2 + s1.ashr(BITS), s1 & LIMB
     s3, s2 = s3 + s2.ashr(BITS) + (r[3] << BITS), s2 & LIMB
@@ -243,19 +244,22 @@ def _root_digits(head, n5, n4):
     def digit(top, below):
         return nearest((small(top) * 536870912.0 + small(below)) * inverse)
 
+    def twice(a, b):                                                # s1 may be 2**30, its double not
+        return product32(a, b) << 1
+
     root = float_sqrt(small(head.lshr(32)) * 4294967296.0 + small(head & 0xffffffff))
     s1, inverse = nearest(root), 0.5 / root
-    rest, twice = head - s1 * s1, s1 << 1
+    rest = head - product32(s1, s1)
     d2 = digit(rest, n5)
-    h1, h0 = (rest << BITS) + n5 - twice * d2, n4 - d2 * d2
+    h1, h0 = (rest << BITS) + n5 - twice(s1, d2), n4 - product32(d2, d2)
     h1, h0 = h1 + h0.ashr(BITS), h0 & LIMB
-    d3, twice2 = digit(h1, h0), d2 << 1
-    g2, g1, g0 = (h1 << BITS) + h0 - twice * d3, -(twice2 * d3), -(d3 * d3)
+    d3 = digit(h1, h0)
+    g2, g1, g0 = (h1 << BITS) + h0 - twice(s1, d3), -twice(d2, d3), -product32(d3, d3)
     g1, g0 = g1 + g0.ashr(BITS), g0 & LIMB
     g2, g1 = g2 + g1.ashr(BITS), g1 & LIMB
-    d4, twice3 = digit(g2, g1), d3 << 1
-    f3, f2 = (g2 << BITS) + g1 - twice * d4, g0 - twice2 * d4
-    f1, f0 = -(twice3 * d4), -(d4 * d4)
+    d4 = digit(g2, g1)
+    f3, f2 = (g2 << BITS) + g1 - twice(s1, d4), g0 - twice(d2, d4)
+    f1, f0 = -twice(d3, d4), -product32(d4, d4)
     f1, f0 = f1 + f0.ashr(BITS), f0 & LIMB
     f2, f1 = f2 + f1.ashr(BITS), f1 & LIMB
     f3, f2 = f3 + f2.ashr(BITS), f2 & LIMB

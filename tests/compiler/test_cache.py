@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from tlgrad.backends.numba_cpu.cache import MAGIC, DiskCache
+from tlgrad.kernels.cache import MAGIC, DiskCache
 
 PROGRAM = """
 import numpy as np, tlgrad as tl

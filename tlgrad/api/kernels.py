@@ -5,7 +5,7 @@ import functools
 from typing import Callable
 
 from tlgrad.backends.numba_cpu.kernels import llvm_text
-from tlgrad.backends.numba_cpu.machine import host
+from tlgrad.kernels.machine import host
 from tlgrad.backends.numba_cpu.njit import to_numba
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.codegen.python_text import python_text

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import importlib.util
 
-from tlgrad.backends.numba_cpu import buffers, cache, contraction, copies, kernels, launch, native
+from tlgrad.backends.numba_cpu import buffers, contraction, copies, kernels, launch, native
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
+from tlgrad.kernels import cache
 
 
 class NumbaCPU:

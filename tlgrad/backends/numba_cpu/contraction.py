@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import prod
 
 from tlgrad.backends.numba_cpu.kernels import build
-from tlgrad.backends.numba_cpu.machine import host
 from tlgrad.core.jaxpr import Eqn
+from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
 from tlgrad.passes.views import View
 

@@ -6,14 +6,14 @@ import os
 import threading
 from dataclasses import dataclass
 
-from tlgrad.backends.numba_cpu.cache import disk
-from tlgrad.backends.numba_cpu.machine import host
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
 from tlgrad.codegen.ir import Kernel, count_ops
 from tlgrad.codegen.lowering import lane_bytes
 from tlgrad.core import counters
+from tlgrad.kernels.cache import disk
 from tlgrad.kernels.expr.llvm import link
+from tlgrad.kernels.machine import host
 
 
 @dataclass(slots=True)

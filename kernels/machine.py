@@ -1,17 +1,23 @@
-"""llvmlite: LLVM IR text to machine code for this CPU."""
+"""llvmlite: LLVM IR text to machine code for this CPU, or for a lesser one."""
 from __future__ import annotations
 
 import functools
 import os
 import threading
 
-#: names of feature sets that can be asked for instead of the host's, for tests
-RESTRICTED = {"avx2": "haswell", "baseline": "x86-64"}
+#: feature sets that can be asked for instead of the host's, and a processor that has no more
+RESTRICTED = {"ifma": "icelake-server", "avx512": "skylake-avx512", "avx2": "haswell", "baseline": "x86-64"}
+#: what each of them has of the features that kernels are chosen by
+FEATURES = {"ifma": ("avx2", "avx512dq", "avx512ifma"), "avx512": ("avx2", "avx512dq"), "avx2": ("avx2",),
+            "baseline": ()}
 _lock = threading.RLock()
 
 
 class Machine:
-    """A target: its CPU name and features, vector width, compiler, and loader."""
+    """A target: its CPU name and features, vector width, compiler, and loader.
+
+    `restrict` is a name in RESTRICTED, or "" for all that this machine has.
+    """
 
     def __init__(self, restrict: str = ""):
         import llvmlite.binding as binding
@@ -23,8 +29,9 @@ class Machine:
         self.features = "" if restrict else host.flatten()
         has = dict.fromkeys(["avx512f", "avx2", "f16c", "fma"], False) | dict(host)
         level = restrict or ("avx512" if has["avx512f"] else "avx2" if has["avx2"] else "baseline")
-        self.vector_bytes = {"avx512": 64, "avx2": 32}.get(level, 16)
-        self.avx512 = level == "avx512"
+        self.has = FEATURES[restrict].__contains__ if restrict else lambda name: bool(has.get(name))
+        self.vector_bytes = {"ifma": 64, "avx512": 64, "avx2": 32}.get(level, 16)
+        self.avx512 = self.vector_bytes == 64
         self.has_f16 = bool(has["f16c"]) and restrict != "baseline"
         self.has_fma = bool(has["fma"]) and restrict != "baseline"
         target = binding.Target.from_default_triple()
@@ -37,6 +44,16 @@ class Machine:
         """Object code of a module."""
         with _lock:
             return self.target.emit_object(self.binding.parse_assembly(text))
+
+    def optimised(self, text: str):
+        """A module after LLVM's scalar passes at -O2, which wide integers need; loops stay as written."""
+        with _lock:
+            module = self.binding.parse_assembly(text)
+            options = self.binding.create_pipeline_tuning_options(speed_level=2)
+            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+            builder = self.binding.create_pass_builder(self.target, options)
+            builder.getModulePassManager().run(module, builder)
+            return module
 
     def assembly(self, text: str) -> str:
         """The assembly of a module, for people and tests."""
@@ -53,5 +70,5 @@ class Machine:
 
 @functools.cache
 def host() -> Machine:
-    """The machine that kernels are compiled for; TLGRAD_CPU=avx2 or baseline restricts it."""
+    """The machine that kernels are compiled for; TLGRAD_CPU, a name in RESTRICTED, restricts it."""
     return Machine(os.environ.get("TLGRAD_CPU", ""))
