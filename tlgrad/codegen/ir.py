@@ -5,13 +5,16 @@
                                        access table: a whole array, for ``read``
     literal := v : t                   a number that is an argument of the launch
     op      := v : t = name[params] v...
-             | v... = loop[...] v...   with regions
+             | v... = name[params] v... { region } ...     fold, unfold, loop, cond
+    region  := { v... op* in v... }
     output  := store v | add v         an array entry per lane | an ordered sum
              | once v                  one number, the same for every lane
     t       := b1 i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64
 
 Sizes, strides, trip counts and numbers are not in the text: they are words of the launch.
-A value is `uniform` when it is the same for every lane.
+A value is `uniform` (!) when it is the same for every lane.  The first value of the regions of folds
+and loops is the number of the turn.  ``turns v... = loop v... {test} {body}`` gives, by lane, the turns
+made and the values after them.
 
     nest "lanes"    rows of lanes; an `add` output runs over all lanes of a single row
     nest "rows"     an `add` output runs along each row, many rows side by side
@@ -107,6 +110,50 @@ class Kernel:
 def count_ops(ops: list[Op]) -> int:
     """Operations, those of nested regions included."""
     return sum(1 + sum(count_ops(r.ops) for r in op.regions) for op in ops)
+
+
+def free_values(region: Region) -> set[Value]:
+    """Values of outer regions that a region uses."""
+    bound, used = set(region.params), set(region.results)
+    for op in region.ops:
+        used.update(op.args)
+        for inner in op.regions:
+            used |= free_values(inner)
+        bound.update(op.outs)
+    return used - bound
+
+
+def used_values(kernel: Kernel) -> set[Value]:
+    """Values that some operation, region or output reads."""
+    used = {v for out in kernel.outputs for v in (out.value, out.start) if v is not None}
+
+    def visit(ops):
+        for op in ops:
+            used.update(op.args)
+            for region in op.regions:
+                used.update(region.results)
+                visit(region.ops)
+    visit(kernel.ops)
+    return used
+
+
+def live_ops(ops: list[Op], wanted: set[Value]) -> list[Op]:
+    """The operations that `wanted` values need, and those that note what a lane cannot do."""
+    live, kept = set(wanted), []
+    for op in reversed(ops):
+        if not (_noting(op) or any(v in live for v in op.outs)):
+            continue
+        for region in op.regions:
+            region.ops[:] = live_ops(region.ops, set(region.results))
+            live |= free_values(region)
+        live.update(op.args)
+        kept.append(op)
+    return kept[::-1]
+
+
+def _noting(op: Op) -> bool:
+    return op.name in ("fault", "read") or "tape" in op.params or any(
+        _noting(inner) for region in op.regions for inner in region.ops)
 
 
 # ---- text ----

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from typing import Callable
 
+import numpy as np
+
 from tlgrad.codegen.intrinsics import FAULTY, cost, expressible, type_of
-from tlgrad.codegen.ir import Op, Region, Value
+from tlgrad.codegen.ir import Op, Region, Value, free_values
+from tlgrad.codegen.logic import as_bool
+from tlgrad.codegen.turns import as_count, lower_sweeps, lower_while
+from tlgrad.core import dtypes
+from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal
+from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import squeezed
 
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 #: a branch this cheap is computed for all lanes and selected
 CHEAP = 40
 
@@ -72,8 +80,7 @@ def _can_sweep(eqn, space, makers) -> bool:
 
 
 def _can_loop(eqn, space, makers) -> bool:
-    return not eqn.params["counted"] and lane_program(eqn.params["cond"], space) \
-        and lane_program(eqn.params["body"], space)
+    return lane_program(eqn.params["cond"], space) and lane_program(eqn.params["body"], space)
 
 
 def _can_branch(eqn, space, makers) -> bool:
@@ -98,12 +105,17 @@ class LaneLowering:
         self.literals: dict = {}
         self.folds: dict = {}
         self.inside_branch = 0
+        #: the lanes for which a loop outside of all regions runs; None for all
+        self.guard: Value | None = None
         #: integers that are bools, by the bool: the indices of branches
         self.truth: dict[Value, Value] = {}
         #: some lane may be unable to go on: the program is then run by its primitives
         self.faulty = False
         self.uniform_faults: list[Value] = []
         self.not_negative: set[Value] = set()
+        #: literal integers, and what chose or converted an integer, by value
+        self.numbers: dict[Value, int] = {}
+        self.made: dict[Value, tuple] = {}
 
     @property
     def ops(self) -> list[Op]:
@@ -116,20 +128,30 @@ class LaneLowering:
         key = type, literal.value.data.tobytes()
         if key not in self.literals:
             self.literals[key] = literal, Value(type, True)
+            if type not in ("f16", "f32", "f64"):
+                self.numbers[self.literals[key][1]] = int(literal.value.data)
             if type in ("i32", "i64") and literal.value.data >= 0:
                 self.not_negative.add(self.literals[key][1])
         return self.literals[key][1]
 
+    def number(self, n: int) -> Value:
+        """The i64 n."""
+        return self.literal(Literal(Tensor(frozen(np.array(n, np.int64)), make_aval((), dtypes.int64))))
+
     def emit(self, name, args, types, params=None, regions=(), free=()) -> tuple[Value, ...]:
         """Place an operation; `free` are the outer values that its regions use."""
+        if name in ("eq", "ne") and (found := as_bool(self, name, args)) is not None:
+            return (found,)
         known = (*args, *free)
         depth = max([self.depth.get(a, 0) for a in known], default=0)
         if self.inside_branch or name in ("fold", "unfold"):
             depth = len(self.scopes) - 1         # a fold and its reverse share a tape
-        uniform = not regions and depth == 0 and all(a.uniform for a in args)
+        uniform = not regions and all(a.uniform for a in args)
         outs = tuple(Value(t, uniform) for t in types)
         self.scopes[depth].append(Op(name, tuple(args), outs, params or {}, tuple(regions)))
         self.depth.update(dict.fromkeys(outs, depth))
+        if name == "select" and types[0] in INTEGERS or name == "convert" and args[0].type == "b1":
+            self.made[outs[0]] = name, tuple(args)
         return outs
 
     def fault(self, comparison: str, value: Value):
@@ -142,14 +164,17 @@ class LaneLowering:
         self.faulty = True
         self.scopes[-1].append(Op("fault", (bad,), (Value("b1"),)))
 
-    def region(self, types, body) -> tuple[Region, set[Value]]:
-        """A nested body: ``body(*params) -> results``; also the outer values that it uses."""
+    def region(self, types, body, counted=False) -> tuple[Region, set[Value]]:
+        """A nested body: ``body(*params) -> results``; also the outer values that it uses.  The first
+        parameter of a `counted` one is the number of the turn, the same for all lanes."""
         ops: list[Op] = []
+        guard, self.guard = self.guard, None
         self.scopes.append(ops)
-        params = tuple(Value(t) for t in types)
+        params = tuple(Value(t, counted and k == 0) for k, t in enumerate(types))
         self.depth.update(dict.fromkeys(params, len(self.scopes) - 1))
         results = tuple(body(*params))
         self.scopes.pop()
+        self.guard = guard
         region = Region(params, ops, results)
         return region, free_values(region)
 
@@ -171,7 +196,7 @@ class LaneLowering:
             self.fault("eq", args[1])
         if name == "read":
             self.faulty = True
-            index = [_count(self, i) for i in args[1:]]
+            index = [as_count(self, i) for i in args[1:]]
             op = Op("read", (args[0], *index), (Value(args[0].type),))
             self.scopes[-1].append(op)
             self.depth[op.outs[0]] = len(self.scopes) - 1
@@ -189,96 +214,7 @@ class LaneLowering:
         return _LOWER[name](self, eqn.params, args)
 
 
-def free_values(region: Region) -> set[Value]:
-    """Values of outer regions that a region uses."""
-    bound, used = set(region.params), set(region.results)
-    for op in region.ops:
-        used.update(op.args)
-        for inner in op.regions:
-            used |= free_values(inner)
-        bound.update(op.outs)
-    return used - bound
-
-
-# ---- folds ----
-
-def _lower_sweeps(low: LaneLowering, p, args) -> list[Value]:
-    n, consts = args[0], args[1:1 + p["n_consts"]]
-    if n not in low.not_negative:
-        low.fault("lt", n)
-    first = args[1 + p["n_consts"]:][:p["carries"][0]]
-    out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
-    if len(p["bodies"]) == 2:
-        second = args[1 + p["n_consts"] + p["carries"][0]:]
-        out = _unfold(low, p["bodies"][1], n, consts, first, second, number)
-    return [x for x, want in zip(out, p["results"]) if want]
-
-
-def _fold(low, body, reverse, n, consts, inits, save):
-    """The fold, and the number of its tape; an equal fold of this region is used again, and has
-    at most one reverse."""
-    key = (id(low.scopes[-1]), body_key(body), reverse, n, tuple(consts), tuple(inits))
-    found = low.folds.get(key)
-    if found is None or save and "tape" in found[1]:
-        def turn(i, *carry):
-            new = low.jaxpr(body, [_as_index(low, i, body), *consts, *carry])
-            return _kept(low, n, i, new, carry)
-        region, free = low.region(["i64", *[c.type for c in inits]], turn)
-        params = {"reverse": int(reverse)}
-        outs = low.emit("fold", [_count(low, n), *inits], [c.type for c in inits], params, [region], free)
-        found = low.folds[key] = outs, params, len(low.folds)
-    outs, params, number = found
-    if save:
-        params["tape"] = number
-    return outs, number
-
-
-def _unfold(low, body, n, consts, states, cts, number):
-    """The backward sweep over the states of fold `number`."""
-    def turn(i, *values):
-        state, ct = values[:len(states)], values[len(states):]
-        new = low.jaxpr(body, [_as_index(low, i, body), *consts, *state, *ct])
-        return _kept(low, n, i, new, ct)
-    region, free = low.region(["i64", *[s.type for s in states], *[c.type for c in cts]], turn)
-    return low.emit("unfold", [_count(low, n), *cts], [c.type for c in cts], {"tape": number}, [region],
-                    free | set(states))
-
-
-def _kept(low, n, i, new, old):
-    """With a count of its own in every lane: only lanes that are not done go on."""
-    if n.uniform:
-        return new
-    wide, = low.emit("convert", [n], ["i64"]) if n.type != "i64" else (n,)
-    live, = low.emit("lt", [i, wide], ["b1"])
-    return [low.emit("select", [live, a, b], [a.type])[0] for a, b in zip(new, old)]
-
-
-def _count(low, n):
-    return n if n.type == "i64" else low.emit("convert", [n], ["i64"])[0]
-
-
-def _as_index(low, i, body):
-    type = type_of(body.in_binders[0].aval.dtype)
-    return i if type == "i64" else low.emit("convert", [i], [type])[0]
-
-
-def body_key(jaxpr: Jaxpr) -> tuple:
-    """Equal for bodies that compute the same, whatever their variables are called."""
-    jaxpr = optimise(jaxpr)
-    number = {v: k for k, v in enumerate(jaxpr.in_binders)}
-
-    def key(atom):
-        if type(atom) is Literal:
-            return atom.aval.dtype.name, atom.value.data.tobytes()
-        return number.setdefault(atom, len(number))
-    rows = []
-    for eqn in jaxpr.eqns:
-        ins = tuple(map(key, eqn.ins))
-        rows.append((eqn.prim.name, ins, tuple(map(key, eqn.outs)), tuple(eqn.params.items())))
-    return tuple(rows), tuple(map(key, jaxpr.outs))
-
-
-# ---- maps, loops and branches ----
+# ---- maps and branches ----
 
 def _lower_map(low: LaneLowering, p, args) -> list[Value]:
     outs, n_results = low.jaxpr(p["jaxpr"], args), len(p["summed"])
@@ -287,45 +223,35 @@ def _lower_map(low: LaneLowering, p, args) -> list[Value]:
     return outs[:n_results]
 
 
-def _lower_while(low: LaneLowering, p, args) -> list[Value]:
-    consts, inits = args[:p["n_consts"]], args[p["n_consts"]:]
-    first = _equal_carries(p["body"], p["n_consts"], inits)
-    kept = [k for k, f in enumerate(first) if f == k]
-    place = {k: n for n, k in enumerate(kept)}
-
-    def spread(values):
-        return [values[place[f]] for f in first]
-    types = [inits[k].type for k in kept]
-    test, free = low.region(types, lambda *c: low.jaxpr(p["cond"], [*consts, *spread(c)]))
-
-    def turn(*carry):
-        new = low.jaxpr(p["body"], [*consts, *spread(carry)])
-        return [new[k] for k in kept]
-    body, more = low.region(types, turn)
-    return spread(low.emit("loop", [inits[k] for k in kept], types, {}, [test, body], free | more))
-
-
-def _equal_carries(body: Jaxpr, n_consts: int, inits) -> list[int]:
-    """For each carry, the first that starts equal and becomes the same value in every turn."""
-    outs = optimise(body).outs
-    seen: dict = {}
-    return [seen.setdefault((init, out if type(out) is not Literal else k), k)
-            for k, (init, out) in enumerate(zip(inits, outs))]
-
-
 def _lower_cond(low: LaneLowering, p, args) -> list[Value]:
     which, operands = _choice(low, args[0]), args[1:]
     no, yes = p["branches"]
     weight = max(program_cost(no), program_cost(yes))
     if weight <= CHEAP:
-        pairs = zip(low.jaxpr(yes, operands), low.jaxpr(no, operands))
-        return [a if a is b else low.emit("select", [which, a, b], [a.type])[0] for a, b in pairs]
+        return _selected(low, which, low.jaxpr(yes, operands), low.jaxpr(no, operands))
+    if len(low.scopes) == 1 and guarded_cost(yes) + guarded_cost(no) <= CHEAP:
+        return _guarded(low, which, yes, no, operands)
     low.inside_branch += 1
     regions = [low.region([], lambda b=b: low.jaxpr(b, operands)) for b in (yes, no)]
     low.inside_branch -= 1
     types = [r.type for r in regions[0][0].results]
     return list(low.emit("cond", [which], types, {}, [r for r, _ in regions],
                          set().union(*[f for _, f in regions])))
+
+
+def _selected(low, which, yes, no) -> list[Value]:
+    return [a if a is b else low.emit("select", [which, a, b], [a.type])[0] for a, b in zip(yes, no)]
+
+
+def _guarded(low, which, yes, no, operands) -> list[Value]:
+    """Branches that are cheap but for loops: computed for all lanes, the loops run for those that take
+    the branch, which can then be packed together."""
+    before, outs = low.guard, []
+    for branch, takes in ((yes, which), (no, low.emit("not", [which], ["b1"])[0])):
+        low.guard = takes if before is None else low.emit("and", [before, takes], ["b1"])[0]
+        outs.append(low.jaxpr(branch, operands))
+    low.guard = before
+    return _selected(low, which, *outs)
 
 
 def _choice(low: LaneLowering, index: Value) -> Value:
@@ -342,5 +268,17 @@ def program_cost(jaxpr: Jaxpr) -> int:
                else cost(eqn.prim.name) for eqn in optimise(jaxpr).eqns)
 
 
-_LOWER: dict[str, Callable] = {"sweeps": _lower_sweeps, "while": _lower_while, "cond": _lower_cond,
+def guarded_cost(jaxpr: Jaxpr) -> int:
+    """About how many instructions a lane program is without the turns of its loops."""
+    total = 0
+    for eqn in optimise(jaxpr).eqns:
+        if eqn.prim.name == "cond":
+            total += sum(map(guarded_cost, eqn.params["branches"]))
+        elif eqn.prim.name != "while":
+            total += 10 * CHEAP if eqn.prim.lower[0] != "elementwise" or eqn.prim.name in FAULTY \
+                else cost(eqn.prim.name)
+    return total
+
+
+_LOWER: dict[str, Callable] = {"sweeps": lower_sweeps, "while": lower_while, "cond": _lower_cond,
                                "map": _lower_map}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tlgrad.codegen.intrinsics import type_of
-from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel
+from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel, live_ops, used_values
 from tlgrad.codegen.lanes import LaneLowering, lane_equation
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
@@ -161,10 +161,12 @@ class GroupLowering:
                    for v, o in zip(self.inputs.values(), operands)]
         operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
         entries += [Input(x, "table", len(v.shape)) for v, x in self.tables.items()]
-        kernel = Kernel(nest, len(sizes), entries, [v for _, v in self.low.literals.values()],
-                        self.low.ops, outputs)
-        return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in self.low.literals.values()],
-                       sizes, flags)
+        ops = live_ops(self.low.ops, {v for o in outputs for v in (o.value, o.start) if v is not None})
+        kernel = Kernel(nest, len(sizes), entries, [], ops, outputs)
+        used = used_values(kernel)
+        literals = [(lit, v) for lit, v in self.low.literals.values() if v in used]
+        kernel.literals = [v for _, v in literals]
+        return Lowered(check_kernel(kernel), operands, outs, [lit for lit, _ in literals], sizes, flags)
 
 
 def _nest(space, reduced):
@@ -226,14 +228,25 @@ def literal_word(literal: Literal) -> int:
 
 
 def lane_bytes(kernel: Kernel) -> int:
-    """Bytes of the widest type that the lanes of a kernel hold."""
-    types = {i.value.type for i in kernel.inputs if not i.value.uniform and i.access != "table"}
-    types |= {o.value.type for o in kernel.outputs} | _types(kernel.ops)
+    """Bytes of the widest type that the lanes of a kernel hold; where there are loops that end by lane,
+    of those in the loops, which is where the time goes."""
+    loops = ended_by_lane(kernel)
+    if loops:
+        types = {r.type for op in loops for region in op.regions for r in region.results if r.type != "b1"}
+        types |= {t for op in loops for region in op.regions for t in _types(region.ops) if t != "b1"}
+    else:
+        types = {i.value.type for i in kernel.inputs if not i.value.uniform and i.access != "table"}
+        types |= {o.value.type for o in kernel.outputs} | _types(kernel.ops)
     return max((SIZES[t] for t in types), default=4)
 
 
+def ended_by_lane(kernel: Kernel) -> list[Op]:
+    """The loops for which lanes are packed together: those in no other region, in nest "lanes"."""
+    return [op for op in kernel.ops if op.name == "loop"] if kernel.nest == "lanes" else []
+
+
 def _types(ops) -> set[str]:
-    found = {v.type for op in ops if not op.uniform for v in op.outs}
+    found = {v.type for op in ops if not op.uniform for v in (op.outs[1:] if op.name == "loop" else op.outs)}
     for op in ops:
         for region in op.regions:
             found |= _types(region.ops)

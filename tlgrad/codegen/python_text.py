@@ -277,13 +277,19 @@ def _unfold(text: PythonText, op: Op):
 
 
 def _loop(text: PythonText, op: Op):
-    names = _carries(text, op, op.args)
+    turns, *names = [text.fresh(v) for v in op.outs]
+    text.line(f"{turns} = 0")
+    for v, init in zip(names, op.args):
+        text.line(f"{v} = {text.names[init]}")
     text.line("while True:")
     text.depth += 1
-    go_on, = text.region(op.regions[0], names)
+    go_on, = text.region(op.regions[0], [turns, *names])
     text.line(f"if not {go_on}:")
     text.line("    break")
-    _assign(text, names, text.region(op.regions[1], names))
+    new = text.region(op.regions[1], [turns, *names])
+    if new:
+        _assign(text, names, new)
+    text.line(f"{turns} += 1")
     text.depth -= 1
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from tlgrad.backends.numba_cpu import scalars
 from tlgrad.backends.numba_cpu.emitter import REGISTER, Emitter
 from tlgrad.backends.numba_cpu.faults import FAULTS
+from tlgrad.backends.numba_cpu.memory import Memory
 from tlgrad.backends.numba_cpu.regions import REGIONS
 from tlgrad.codegen.ir import Op, Value
 
@@ -13,9 +14,11 @@ from tlgrad.codegen.ir import Op, Value
 class Body:
     """Emits operations into an `Emitter`; `env` maps a Value to its handles."""
 
-    def __init__(self, emitter: Emitter, unroll: int):
+    def __init__(self, emitter: Emitter, unroll: int, used: set[Value]):
         self.e, self.unroll = emitter, unroll
         self.env: dict[Value, list[str]] = {}
+        #: values that something reads
+        self.used = used
         #: one byte a lane: set when the lane could not go on; masks of the lanes that are at work
         self.faults: list[str] = []
         self.active: list[str] | None = None
@@ -23,6 +26,7 @@ class Body:
         self.tables: dict[Value, tuple[str, list[str]]] = {}
         #: tapes of folds whose states are visited again
         self.tapes: dict[int, Any] = {}
+        self.memory = Memory(emitter)
 
     def set(self, value: Value, handles):
         """Bind a value; a uniform one has one handle, used by all vectors."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
-from tlgrad.codegen.ir import Kernel, count_ops
-from tlgrad.codegen.lowering import lane_bytes
+from tlgrad.backends.numba_cpu.tiles import Tiles
+from tlgrad.codegen.ir import Kernel, Op, count_ops, free_values
+from tlgrad.codegen.lowering import ended_by_lane, lane_bytes
 from tlgrad.core import counters
 from tlgrad.kernels.cache import disk
 from tlgrad.kernels.expr.llvm import link
@@ -47,6 +48,9 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
     """
     if kernel.nest == "rows":
         return 1
+    loops = ended_by_lane(kernel)
+    if loops:
+        return min(unroll_of_loop(op, registers) for op in loops)
     folds = [op for op in kernel.ops if op.name in ("fold", "unfold")]
     size = count_ops(kernel.ops)
     if folds and size <= 24:
@@ -58,11 +62,20 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
     return 1 if size > 60 else 2
 
 
+def unroll_of_loop(op: Op, registers: int) -> int:
+    """Vectors in flight in a loop that ends by lane: what a lane carries, reads and counts stays in
+    registers."""
+    held = len(op.outs) + len([v for r in op.regions for v in free_values(r) if not v.uniform])
+    fit = (registers - 4) // (held + 2)
+    return 4 if fit >= 4 else 2 if fit >= 2 else 1
+
+
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
     """The module text of a kernel for a machine, and the tables to link."""
     lanes = max(machine.vector_bytes // max(lane_bytes(kernel), 4), 2)
     unroll = unroll_of(kernel, 32 if machine.avx512 else 16)
-    nest = NESTS[kernel.nest](kernel, lanes, unroll, machine.avx512)
+    make = Tiles if ended_by_lane(kernel) else NESTS[kernel.nest]
+    nest = make(kernel, lanes, unroll, machine.avx512)
     text = nest.function(name)
     return text, nest.e.tables
 

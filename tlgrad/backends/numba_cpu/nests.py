@@ -9,7 +9,7 @@ from __future__ import annotations
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
-from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, slots_of
+from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, slots_of, used_values
 
 #: elements ahead that unit-stride streams are prefetched
 AHEAD = 512
@@ -21,7 +21,7 @@ class Nest:
     def __init__(self, kernel: Kernel, lanes: int, unroll: int, avx512: bool = False):
         self.kernel, self.lanes, self.unroll = kernel, lanes, unroll
         self.e = Emitter(lanes, avx512=avx512)
-        self.body = Body(self.e, unroll)
+        self.body = Body(self.e, unroll, used_values(kernel))
         self.words: dict[tuple, str] = {}
 
     # -- entry
@@ -52,10 +52,14 @@ class Nest:
                 first = self.scalar_of(self.body.env[out.value][0], out.value.type, 0)
                 self.store_one(first, self.words["out", k], out.value.type)
 
-    def compute(self):
-        """Emit the operations on the lanes of a block."""
+    def no_faults(self):
+        """Nothing is noted of the lanes that come now."""
         for place in self.body.faults:
             self.e.lines.append(f"  store <{self.lanes} x i8> zeroinitializer, ptr {place}, align 1")
+
+    def compute(self):
+        """Emit the operations on the lanes of a block."""
+        self.no_faults()
         self.body.run(self.kernel.ops)
 
     def scratch(self, type, count):
@@ -129,10 +133,11 @@ class Nest:
         self.entry()
         self.loops()
         e = self.e
+        self.body.memory.exit()
         e.lines.append("  ret void")
         text = [*e.declarations.values(),
                 f"define void @{name}(ptr noalias %slots, i64 %lo, i64 %hi) nounwind {{", "entry:",
-                *e.lines, "}", ""]
+                *self.body.memory.entry, *e.lines, "}", ""]
         return "\n".join(text)
 
 

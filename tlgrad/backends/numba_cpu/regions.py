@@ -2,7 +2,8 @@
 
 The states of a fold that is visited again lie on a tape for one block of lanes.  Up to
 ONE_TAPE bytes all states are kept; a longer fold keeps one in about sqrt(n) of them and runs each
-segment once more before the reverse needs it, so the tape stays in the cache.
+segment once more before the reverse needs it, so the tape stays in the cache.  A launch has one
+piece of memory for each tape, which grows when a block has more turns.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tlgrad.backends.numba_cpu.emitter import REGISTER
 from tlgrad.codegen.ir import Op, SIZES
 
 #: bytes of states that are kept whole
-ONE_TAPE = 32 << 10
+ONE_TAPE = 64 << 10
 
 #: operation name -> function of (body, op)
 REGIONS: dict[str, Callable] = {}
@@ -39,7 +40,6 @@ class Tape:
     states: str
     checkpoints: str
     bytes: int
-    raw: str
 
 
 def flat(lists):
@@ -68,6 +68,8 @@ def trip_count(body, value) -> str:
     symbol = f"@llvm.vector.reduce.smax.v{e.lanes}i64"
     e.declare(symbol, "i64", [vector])
     most = None
+    if body.active is not None:
+        handles = [e.choose("i64", m, x, e.const(0, "i64")) for m, x in zip(body.active, handles)]
     for x in handles:
         one = e.emit(f"call i64 {symbol}({vector} {x})")
         if most is not None:
@@ -84,7 +86,7 @@ def turn_number(body, i):
 
 @contextmanager
 def at_work(body, masks):
-    """Inside, only lanes of these masks (None: all that were) can fail."""
+    """Inside, only lanes of these masks (None: all that were) can fail, or keep a loop going."""
     before = body.active
     if masks is not None:
         body.active = masks if before is None else [body.e.two("and", "b1", a, b) for a, b in zip(masks, before)]
@@ -96,7 +98,7 @@ def at_work(body, masks):
 
 def turns_left(body, n, i):
     """Masks of the lanes whose own count goes beyond turn i; None when all have one count."""
-    if n.uniform or not body.faults:
+    if n.uniform:
         return None
     turn = body.splat(i, "i64")
     return [body.e.emit(f"icmp slt {body.e.type('i64')} {turn}, {x}") for x in body.env[n]]
@@ -153,14 +155,9 @@ def _new_tape(body, op, n) -> Tape:
     segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {root}")
     safe = e.emit(f"select i1 {e.emit(f'icmp sgt i64 {segment}, 0')}, i64 {segment}, i64 1")
     segments = e.i64("sdiv", e.i64("add", n, e.i64("sub", safe, "1")), safe)
-    room = e.i64("add", e.i64("mul", e.i64("add", safe, segments), size), "64")
-    e.declare("@malloc", "ptr", ["i64"])
-    e.declare("@free", "void", ["ptr"])
-    raw = e.emit(f"call ptr @malloc(i64 {room})")
-    aligned = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), "63"), "-64")
-    states = e.emit(f"inttoptr i64 {aligned} to ptr")
+    states = body.memory.take(e.i64("mul", e.i64("add", safe, segments), size))
     checkpoints = e.at(states, e.i64("mul", safe, size))
-    return Tape(op, n, safe, segments, states, checkpoints, size, raw)
+    return Tape(op, n, safe, segments, states, checkpoints, size)
 
 
 def _offsets(body, tape):
@@ -222,42 +219,53 @@ def _unfold(body, op: Op):
         return e.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])
     types = carried(body, op.outs, cts)
     out = e.loop(tape.segments, segment, types)
-    e.lines.append(f"  call void @free(ptr {tape.raw})")
     for v, handles in zip(op.outs, split(out, body.unroll)):
         body.set(v, handles)
 
 
 @region("loop")
 def _loop(body, op: Op):
-    """Turns while some lane goes on; lanes that are done keep their values."""
-    e, (test, turn) = body.e, op.regions
+    """Turns while some lane goes on; of lanes that are done, the values that are read later are kept."""
+    e, test = body.e, op.regions[0]
     inits = [body.env[a] for a in op.args]
-    live = body.region(test, inits)[0]
+    live = body.region(test, [turn_number(body, "0"), *inits])[0]
+    if body.active is not None:
+        live = [e.two("and", "b1", x, m) for x, m in zip(live, body.active)]
     top, head, run, done = e.block, e.label("head"), e.label("turn"), e.label("done")
     e.jump(head)
     e.start(head)
-    types = carried(body, op.outs, inits) + [(e.type("b1"), x) for x in live]
+    none = [e.const(0, "i64")] * body.unroll
+    types = [("i64", "0"), *carried(body, op.outs, [none, *inits]), *[(e.type("b1"), x) for x in live]]
     names = [e.name() for _ in types]
     mark = len(e.lines)
-    masks = names[-body.unroll:]
+    turn, masks, old = names[0], names[-body.unroll:], split(names[1:-body.unroll], body.unroll)
     e.branch(e.any_lane(masks), run, done)
     e.start(run)
-    old = split(names[:-body.unroll], body.unroll)
-    new = [[e.choose(v.type, m, a, b) for m, a, b in zip(masks, xs, ys)]
-           for v, xs, ys in zip(op.outs, _masked(body, masks, turn, old), old)]
-    still = [e.two("and", "b1", m, x) for m, x in zip(masks, _masked(body, masks, test, new)[0])]
+    after, new, still = one_turn(body, op, turn, old[1:], masks)
+    turns = [e.choose("i64", m, x, y) for m, x, y in zip(masks, turn_number(body, after), old[0])]
     end = e.block
     e.jump(head)
     e.lines[mark:mark] = [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
-                          for n, (t, start), x in zip(names, types, [*flat(new), *still])]
+                          for n, (t, start), x in zip(names, types, [after, *turns, *flat(new), *still])]
     e.start(done)
     for v, handles in zip(op.outs, old):
         body.set(v, handles)
 
 
+def one_turn(body, op, turn, old, masks):
+    """A turn of a loop for the lanes of these masks: the next turn, the carries, who goes on."""
+    e, (test, inner) = body.e, op.regions
+    new = _masked(body, masks, inner, [turn_number(body, turn), *old])
+    new = [[e.choose(v.type, m, a, b) for m, a, b in zip(masks, xs, ys)] if v in body.used else xs
+           for v, xs, ys in zip(op.outs[1:], new, old)]
+    after = e.i64("add", turn, "1")
+    more = _masked(body, masks, test, [turn_number(body, after), *new])[0]
+    return after, new, [e.two("and", "b1", m, x) for m, x in zip(masks, more)]
+
+
 def _masked(body, masks, inner, handles):
     """A body for the lanes of these masks."""
-    with at_work(body, masks if body.faults else None):
+    with at_work(body, masks):
         return body.region(inner, handles)
 
 

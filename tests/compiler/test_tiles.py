@@ -1,0 +1,131 @@
+"""Loops that end lane by lane: packed lanes give each lane what it would get alone."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.backends.numba_cpu.kernels import llvm_text
+from tlgrad.backends.numba_cpu.machine import host
+from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.core.jaxpr import evaluate_arrays
+from tile_programs import CAUGHT, PROGRAMS, halvings, lanes
+
+
+def compiled(f, *args):
+    """The plan of f for these arguments, after comparing its words with the reference."""
+    values = [tl.tensor(a) for a in args]
+    program = tl.make_jaxpr(f)(*values)
+    arrays = [*[c.data for c in program.consts], *[v.data for v in values]]
+    plan = Plan(program.jaxpr)
+    for got, want in zip(plan.run(*arrays), evaluate_arrays(program.jaxpr, arrays), strict=True):
+        assert tl.same_bits(got, want)
+    return plan
+
+
+def packs(plan) -> bool:
+    """True when the only kernel packs lanes."""
+    lowered, = [lowered for lowered, _ in plan.kernels]
+    return "vector.compress" in llvm_text(lowered.kernel, "k", host())[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [0, 1, 15, 64, 65, 3000])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_packed_lanes_have_the_words_of_the_reference(name, size, dtype):
+    plan = compiled(tl.map(PROGRAMS[name]), lanes(size, dtype))
+    assert not size or packs(plan)
+
+
+def test_shuffled_lanes_are_shuffled_results():
+    x, order = lanes(20_000, "float64"), np.random.default_rng(1).permutation(20_000)
+    f = tl.run(tl.map(PROGRAMS["escape"]))
+    assert tl.same_bits(f(tl.tensor(x[order])), f(tl.tensor(x)).data[order])
+
+
+def test_lanes_read_captured_arrays_and_rows():
+    compiled(lambda x: tl.map(CAUGHT)(x), lanes(500, "float64"))
+    x = tl.tensor(lanes(300, "float64").reshape(20, 15))
+    b = tl.tensor(np.linspace(0.5, 2, 20)[:, None])
+    compiled(lambda x, b: tl.map(halvings)(x + b), x, b)
+
+
+def test_sums_over_packed_lanes_are_in_order():
+    compiled(lambda x: tl.sum(tl.map(halvings)(x)), lanes(5000, "float32"))
+
+
+def test_counts_by_lane_are_packed():
+    n = np.random.default_rng(2).integers(0, 90, 700)
+    x = lanes(700, "float64")
+    f = tl.vmap(lambda x, n: tl.iterate(lambda v: v * v * 0.25 + 0.5, n, x))
+    compiled(f, x, n)
+    g = tl.map(lambda x, n: tl.iterate(lambda k, v: v * 0.5 + k, n, x))
+    assert packs(compiled(g, x, n))
+
+
+def test_one_lane_of_a_million_turns_among_short_ones():
+    n = np.full(300, 3)
+    n[117] = 1_000_000
+    got = tl.run(tl.map(lambda x, n: tl.iterate(lambda v: v * 0.5 + 1.0, n, x)))(
+        tl.tensor(np.arange(300.0)), tl.tensor(n))
+    assert got.data[117] == 2.0 and got.data[4] == 4 / 8 + 1.75
+
+
+def test_gradient_through_a_loop_that_ends_by_lane():
+    x = lanes(200, "float64")
+    plan = compiled(lambda x: tl.value_and_grad(lambda x: tl.sum(tl.map(halvings)(x)))(x), x)
+    assert len(plan.kernels) == 1
+
+
+def test_an_error_in_a_packed_lane_is_that_of_its_entry():
+    def f(k):
+        total = 0
+        while k != 5:
+            total = total + 100 // (k - 7)
+            k = k - 1
+        return total
+    good = tl.tensor(np.array([5, 6, 5, 6]))
+    assert tl.run(tl.map(f))(good).tolist() == [0, -100, 0, -100]
+    with pytest.raises(tl.errors.ZeroDivision, match="division by zero"):
+        tl.run(tl.map(f))(tl.tensor(np.array([5, 6, 9, 6])))
+
+
+def test_a_lane_that_has_ended_keeps_no_inner_loop_going():
+    def f(x):
+        turns = 0
+        while x > 0:
+            y = x
+            while y != 0.5:                  # never ends for the x with which the outer loop ends
+                y = y - 1.0
+                turns += 1
+            x = x - 1.0
+        return turns
+    x = np.array([4.5, 0.5, -3.25, 1.5] * 20)
+    assert packs(compiled(tl.map(f), x))
+
+
+PROGRAM = """
+import hashlib, sys, numpy as np, tlgrad as tl
+sys.path.insert(0, {folder!r})
+from tile_programs import PROGRAMS, lanes
+digest = hashlib.sha256()
+for dtype in ("float32", "float64"):
+    for name, f in PROGRAMS.items():
+        out = tl.run(tl.map(f))(tl.tensor(lanes(700, dtype)))
+        for y in out if isinstance(out, tuple) else (out,):
+            digest.update(np.ascontiguousarray(y.words()).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def words(restrict):
+    env = {**os.environ, "TLGRAD_CPU": restrict, "TLGRAD_CACHE_DIR": ""}
+    program = PROGRAM.format(folder=os.path.dirname(__file__))
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_narrower_instruction_sets_give_the_same_words():
+    assert words("") == words("avx2") == words("baseline")

@@ -1,0 +1,200 @@
+"""Folds and loops of lane programs: equations `sweeps` and `while` -> IR operations with regions.
+
+A `loop` knows the number of the turn, the same for all lanes that still run, and gives the turns
+that each lane made.  So an integer that starts equal in all lanes and grows by a fixed step is
+not carried: it is start + turn * step, computed once for all lanes.
+"""
+from __future__ import annotations
+
+from tlgrad.codegen.ir import Value
+from tlgrad.codegen.intrinsics import type_of
+from tlgrad.core.jaxpr import Jaxpr, Literal
+from tlgrad.passes import optimise
+
+
+def body_key(jaxpr: Jaxpr) -> tuple:
+    """Equal for bodies that compute the same, whatever their variables are called."""
+    jaxpr = optimise(jaxpr)
+    number = {v: k for k, v in enumerate(jaxpr.in_binders)}
+
+    def key(atom):
+        if type(atom) is Literal:
+            return atom.aval.dtype.name, atom.value.data.tobytes()
+        return number.setdefault(atom, len(number))
+    rows = []
+    for eqn in jaxpr.eqns:
+        ins = tuple(map(key, eqn.ins))
+        rows.append((eqn.prim.name, ins, tuple(map(key, eqn.outs)), tuple(eqn.params.items())))
+    return tuple(rows), tuple(map(key, jaxpr.outs))
+
+
+def as_count(low, n: Value) -> Value:
+    """An integer as an i64."""
+    return n if n.type == "i64" else low.emit("convert", [n], ["i64"])[0]
+
+
+def _as_index(low, i, body):
+    type = type_of(body.in_binders[0].aval.dtype)
+    return i if type == "i64" else low.emit("convert", [i], [type])[0]
+
+
+# ---- folds ----
+
+def lower_sweeps(low, p, args) -> list[Value]:
+    """A fold, or a fold and the backward sweep over its states."""
+    n, consts = args[0], args[1:1 + p["n_consts"]]
+    if n not in low.not_negative:
+        low.fault("lt", n)
+    first = args[1 + p["n_consts"]:][:p["carries"][0]]
+    if len(p["bodies"]) == 1 and not n.uniform:
+        out = _counted_loop(low, p["bodies"][0], p["reverse"][0], n, consts, first)
+    else:
+        out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
+    if len(p["bodies"]) == 2:
+        second = args[1 + p["n_consts"] + p["carries"][0]:]
+        out = _unfold(low, p["bodies"][1], n, consts, first, second, number)
+    return [x for x, want in zip(out, p["results"]) if want]
+
+
+def _counted_loop(low, body, reverse, n, consts, inits):
+    """A fold whose count differs by lane and whose states nobody visits again: a loop."""
+    count = as_count(low, n)
+
+    def test(turn, *carry):
+        return low.emit("lt", [turn, count], ["b1"])
+
+    def run(turn, *carry):
+        one = low.number(1)
+        i = low.emit("sub", low.emit("sub", [count, one], ["i64"]) + (turn,), ["i64"])[0] if reverse else turn
+        return low.jaxpr(body, [_as_index(low, i, body), *consts, *carry])
+    return _loop(low, inits, test, run)[1:]
+
+
+def _loop(low, inits, test, run) -> tuple[Value, ...]:
+    """The operation `loop`: turns by lane, then the carries."""
+    types, guard = [c.type for c in inits], low.guard
+
+    def guarded(*values):
+        out = test(*values)
+        return out if guard is None else low.emit("and", [guard, *out], ["b1"])
+    first, free = low.region(["i64", *types], guarded, counted=True)
+    second, more = low.region(["i64", *types], run, counted=True)
+    return low.emit("loop", inits, ["i64", *types], {}, [first, second], free | more)
+
+
+def _fold(low, body, reverse, n, consts, inits, save):
+    """The fold, and the number of its tape; an equal fold of this region is used again, and has
+    at most one reverse."""
+    key = (id(low.scopes[-1]), body_key(body), reverse, n, tuple(consts), tuple(inits))
+    found = low.folds.get(key)
+    if found is None or save and "tape" in found[1]:
+        def turn(i, *carry):
+            new = low.jaxpr(body, [_as_index(low, i, body), *consts, *carry])
+            return _kept(low, n, i, new, carry)
+        region, free = low.region(["i64", *[c.type for c in inits]], turn, counted=True)
+        params = {"reverse": int(reverse)}
+        outs = low.emit("fold", [as_count(low, n), *inits], [c.type for c in inits], params, [region], free)
+        found = low.folds[key] = outs, params, len(low.folds)
+    outs, params, number = found
+    if save:
+        params["tape"] = number
+    return outs, number
+
+
+def _unfold(low, body, n, consts, states, cts, number):
+    """The backward sweep over the states of fold `number`."""
+    def turn(i, *values):
+        state, ct = values[:len(states)], values[len(states):]
+        new = low.jaxpr(body, [_as_index(low, i, body), *consts, *state, *ct])
+        return _kept(low, n, i, new, ct)
+    region, free = low.region(["i64", *[s.type for s in states], *[c.type for c in cts]], turn, counted=True)
+    return low.emit("unfold", [as_count(low, n), *cts], [c.type for c in cts], {"tape": number}, [region],
+                    free | set(states))
+
+
+def _kept(low, n, i, new, old):
+    """With a count of its own in every lane: only lanes that are not done go on."""
+    if n.uniform:
+        return new
+    live, = low.emit("lt", [i, as_count(low, n)], ["b1"])
+    return [low.emit("select", [live, a, b], [a.type])[0] for a, b in zip(new, old)]
+
+
+# ---- loops ----
+
+def lower_while(low, p, args) -> list[Value]:
+    """A loop that ends by a condition; its last result is the number of turns when `counted`."""
+    consts, inits = args[:p["n_consts"]], args[p["n_consts"]:]
+    carries = Carries(low, optimise(p["body"]), consts, inits)
+
+    def test(turn, *kept):
+        return low.jaxpr(p["cond"], [*consts, *carries.at(turn, kept, optimise(p["cond"]))])
+
+    def run(turn, *kept):
+        new = low.jaxpr(p["body"], [*consts, *carries.at(turn, kept, carries.body)])
+        return [new[k] for k in carries.kept]
+    turns, *kept = _loop(low, [inits[k] for k in carries.kept], test, run)
+    return [*carries.at(turns, kept), *([turns] if p["counted"] else [])]
+
+
+class Carries:
+    """How the carries of a loop are held: `kept` ones in registers, others follow from those and the turn.
+
+    Of carries that start equal and become the same value, one is kept.  *Counting* ones start
+    uniform and grow by a uniform step; *late* ones have the value that a counting one had a turn ago.
+    """
+
+    def __init__(self, low, body: Jaxpr, consts, inits):
+        self.low, self.body, self.inits = low, body, inits
+        self.binders = body.in_binders[len(consts):]
+        known = dict(zip(body.in_binders, consts))
+        self.makers = {v: eqn for eqn in body.eqns for v in eqn.outs}
+        seen: dict = {}
+        self.first = [seen.setdefault((init, out if type(out) is not Literal else k), k)
+                      for k, (init, out) in enumerate(zip(inits, body.outs))]
+        self.counting = {k: step for k in range(len(inits)) if (step := self.step_of(k, known)) is not None}
+        place = {self.binders[k]: k for k in self.counting}
+        self.late = {k: place[out] for k, out in enumerate(body.outs)
+                     if k not in self.counting and type(out) is not Literal and out in place}
+        self.kept = [k for k, f in enumerate(self.first) if f == k and k not in self.counting
+                     and k not in self.late]
+
+    def step_of(self, k, known):
+        """The uniform step by which carry k grows; None when it does something else."""
+        out, init = self.body.outs[k], self.inits[k]
+        eqn = self.makers.get(out) if type(out) is not Literal else None
+        if eqn is None or eqn.prim.name != "add" or init.type[0] not in "iu" or not init.uniform:
+            return None
+        for own, step in (eqn.ins, eqn.ins[::-1]):
+            if own is self.binders[k]:
+                step = self.low.literal(step) if type(step) is Literal else known.get(step)
+                return step if step is not None and step.uniform else None
+        return None
+
+    def at(self, turn: Value, kept, reader: Jaxpr | None = None) -> list:
+        """All carries after `turn` turns; None for those that `reader` does not read."""
+        place = dict(zip(self.kept, kept))
+        read = set(range(len(self.inits)))
+        if reader is not None:
+            used = {a for eqn in reader.eqns for a in eqn.ins} | set(reader.outs)
+            binders = reader.in_binders[len(reader.in_binders) - len(self.inits):]
+            read = {k for k, v in enumerate(binders) if v in used}
+        return [self.one(self.first[k], turn, place) if k in read else None for k in range(len(self.inits))]
+
+    def one(self, k, turn, place):
+        if k in self.counting:
+            return self.counted(k, turn)
+        if k in self.late:
+            low = self.low
+            before = self.counted(self.late[k], low.emit("sub", [turn, low.number(1)], ["i64"])[0])
+            start, = low.emit("eq", [turn, low.number(0)], ["b1"])
+            return low.emit("select", [start, self.inits[k], before], [before.type])[0]
+        return place[k]
+
+    def counted(self, k, turn):
+        """start + turn * step in the integers of its type."""
+        low, start, step = self.low, self.inits[k], self.counting[k]
+        grown = turn if start.type == "i64" else low.emit("convert", [turn], [start.type])[0]
+        if low.numbers.get(step) != 1:
+            grown, = low.emit("mul", [grown, step], [start.type])
+        return grown if low.numbers.get(start) == 0 else low.emit("add", [start, grown], [start.type])[0]
