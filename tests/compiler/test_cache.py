@@ -4,9 +4,12 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
-from tlgrad.kernels.cache import MAGIC, DiskCache
+import tlgrad as tl
+from tlgrad.core import counters
+from tlgrad.kernels.cache import MAGIC, DiskCache, disk
 
 PROGRAM = """
 import numpy as np, tlgrad as tl
@@ -83,3 +86,39 @@ def test_without_a_folder_programs_run(tmp_path):
     found, errors = run(tmp_path / "file" / "sub")
     assert found[:2] == ["[3.0,", "5.0]"] and errors.count("RuntimeWarning") == 1
     assert run("")[0][:2] == ["[3.0,", "5.0]"]
+
+
+@pytest.fixture
+def nothing_on_disk(tmp_path, monkeypatch):
+    tl.run(lambda x: x + 1)(tl.tensor([1.0]))         # what all programs share is loaded
+    monkeypatch.setattr(disk, "folder", tmp_path / "empty")
+
+
+def test_every_compilation_has_a_reason(nothing_on_disk):
+    f = tl.run(lambda x, y: x * 0.37 - y + x / 1.7)
+    x = tl.tensor(np.ones((3, 40)))
+    tl.clear_caches()
+    f(x, x)
+    assert tl.cache_info().compiles == 1
+    f(x[:2], x[:2])
+    f(x, x[0])
+    f(tl.tensor(x.data, tl.float32), tl.tensor(x.data, tl.float32))
+    found = [r for r in tl.cache_info().reasons if "kernel 0 compiled" in r]
+    assert len(found) == tl.cache_info().compiles == 3
+    assert found[0].endswith("the first") and "<lambda>" in found[0]
+    assert "`kernel nest=lanes rank=1` became `kernel nest=lanes rank=2`" in found[1]
+    assert "`kernel nest=lanes rank=2` became `kernel nest=lanes rank=1`" in found[2]
+    f(tl.tensor(x.data[0], tl.float32), tl.tensor(x.data[0], tl.float32))
+    assert tl.cache_info().compiles == 3
+    assert len(tl.cache_info().reasons) == tl.cache_info().compiles + tl.cache_info().traces
+
+
+def test_many_compilations_of_one_function_are_reported_once(nothing_on_disk, monkeypatch):
+    monkeypatch.setattr(counters, "MANY_COMPILES", 3)
+    f = tl.run(lambda x, n: x ** n - x / 1.9, static="n")
+    x = tl.tensor([1.0, 2.0])
+    for n in (2, 3):
+        f(x, n)
+    with pytest.warns(RuntimeWarning, match="3 kernels were compiled for one function.*`v.* became `v"):
+        f(x, 4)
+    f(x, 5)

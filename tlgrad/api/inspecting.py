@@ -90,7 +90,8 @@ def block(x: Any) -> Any:
 
 class CacheInfo(NamedTuple):
     """Counts since the start or the last `clear_caches`: traces, those caused by a changed captured
-    value, kernels compiled, found in memory, found on disk; and the latest reasons."""
+    value, kernels compiled, found in memory, found on disk; and the latest reasons, one a trace and
+    one a compilation."""
     traces: int
     retraces: int
     compiles: int
@@ -100,7 +101,10 @@ class CacheInfo(NamedTuple):
 
 
 def cache_info() -> CacheInfo:
-    """What was traced and compiled so far, with the reason of each trace.
+    """What was traced and compiled so far, with the reason of each trace and of each compilation.
+
+    Kernels have no lengths, numbers or trip counts in their text, so only another dtype, rank,
+    broadcast or operation compiles again; the reason shows the first line that differs.
 
     >>> tl.cache_info().traces >= 0
     True

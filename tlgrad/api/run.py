@@ -63,6 +63,7 @@ class Run(Recordable):
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         functools.update_wrapper(self, f, updated=())
         self.f = f
+        self.origin = counters.Origin(describe_callable(f))
         #: the short way for calls like the last ones, and (plan, how often in a row) on the long way
         self.fast: Callable | None = None
         self.recent: tuple[Plan | None, int] = (None, 0)
@@ -160,6 +161,7 @@ class Run(Recordable):
             jaxpr, consts = stage(flat, [x.aval for x in leaves], self._names(in_tree), what)
         if self.options.dtype is not None:
             jaxpr, consts = self._in_dtype(jaxpr, consts)
+        jaxpr.memo["origin"] = self.origin
         return Plan(jaxpr, consts, flat.out_tree, guard, [a.weak for a in jaxpr.out_avals])
 
     def _in_dtype(self, jaxpr, consts):
@@ -208,7 +210,7 @@ class Run(Recordable):
         if instance is None:
             return self
         bound = Run(self.f.__get__(instance, owner), self.options, self.static)
-        bound.plans = _plans_of_instance(self.plans, instance)
+        bound.plans, bound.origin = _plans_of_instance(self.plans, instance), self.origin
         return bound
 
     def __repr__(self):

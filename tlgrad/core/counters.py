@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict, deque
+from dataclasses import dataclass, field
 
 from tlgrad.core.source import describe_callable
 
@@ -12,6 +14,16 @@ counts: dict[str, int] = {"traces": 0, "retraces": 0, "compiles": 0, "memory_hit
 #: the latest reasons, newest last
 reasons: deque[str] = deque(maxlen=200)
 _last_avals: OrderedDict[str, list] = OrderedDict()
+#: kernels compiled for one function after which it is reported, once
+MANY_COMPILES = 64
+
+
+@dataclass(slots=True)
+class Origin:
+    """What programs were traced from: its name, the kernels compiled for it, their latest texts."""
+    name: str
+    compiles: int = 0
+    texts: dict[int, str] = field(default_factory=dict)
 
 
 def add(name: str, n: int = 1):
@@ -35,6 +47,41 @@ def count_trace(f, captured_changed: bool, avals):
         _last_avals[name] = list(avals)
         if len(_last_avals) > 1000:
             _last_avals.popitem(last=False)
+
+
+def count_compile(origin: Origin | None, number: int, text: str):
+    """Count a compilation of kernel `number` of a function, and keep the reason for it."""
+    with _lock:
+        counts["compiles"] += 1
+        if origin is None:
+            reasons.append(f"kernel {number} compiled: its text is new")
+            return
+        origin.compiles += 1
+        last = origin.texts.get(number)
+        reason = f"{origin.name}: kernel {number} compiled: {_changed_text(last, text)}"
+        reasons.append(reason)
+    if origin.compiles == MANY_COMPILES:
+        warnings.warn(f"{MANY_COMPILES} kernels were compiled for one function. The latest: {reason}. "
+                      "tl.cache_info().reasons has the others. Lengths and numbers never compile again; dtypes, "
+                      "ranks, broadcasts and static arguments do.", RuntimeWarning, stacklevel=2)
+
+
+def count_library(name: str):
+    """Count the compilation of a kernel that all programs share."""
+    with _lock:
+        counts["compiles"] += 1
+        reasons.append(f"{name} compiled: a library kernel, the first use on this machine")
+
+
+def _changed_text(old: str | None, new: str) -> str:
+    """What is different from the kernel of this number that the function had last."""
+    if old is None:
+        return "the first"
+    before, after = old.splitlines(), new.splitlines()
+    for a, b in zip(before, after):
+        if a != b:
+            return f"`{a.strip()}` became `{b.strip()}`"
+    return f"{len(before)} lines became {len(after)}"
 
 
 def _changed(old, new) -> str:

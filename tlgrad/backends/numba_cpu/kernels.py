@@ -1,10 +1,12 @@
 """Kernel IR -> compiled kernel, once per text: in memory, on disk, or by the compiler."""
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
 from dataclasses import dataclass
+from typing import Callable
 
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
@@ -80,23 +82,33 @@ def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
     return text, nest.e.tables
 
 
-def compile_kernel(kernel: Kernel) -> Compiled:
-    """The compiled form of a kernel; equal texts are compiled once."""
+def compile_kernel(kernel: Kernel, origin: counters.Origin | None = None, number: int = 0) -> Compiled:
+    """The compiled form of a kernel; equal texts are compiled once.  `number` is its place among the
+    kernels of a program that was traced from `origin`."""
     text = kernel.text()
     found = _compiled.get(text)
-    if found is not None:
+    if found is None:
+        found = _compile(kernel, text, origin, number)
+    else:
         counters.add("memory_hits")
-        return found
+    if origin is not None:
+        origin.texts[number] = text
+    return found
+
+
+def _compile(kernel, text, origin, number) -> Compiled:
     with _lock:
         if text not in _compiled:
             name = "k" + hashlib.sha256(text.encode()).hexdigest()[:24]
             module, tables = llvm_text(kernel, name, host())
-            _compiled[text] = Compiled(name, build(module, name, tables), text)
+            address = build(module, name, tables, lambda: counters.count_compile(origin, number, text))
+            _compiled[text] = Compiled(name, address, text)
         return _compiled[text]
 
 
-def build(module: str, name: str, tables=()) -> int:
-    """Compile and load a module, or load it from disk; the address of `name`.
+def build(module: str, name: str, tables=(), count: Callable | None = None) -> int:
+    """Compile and load a module, or load it from disk; the address of `name`.  `count` is told of a
+    compilation; without it, the module is one that all programs share.
 
     Machine code stays loaded for the life of the process, so clearing caches frees no kernel
     that a program still runs.
@@ -110,7 +122,7 @@ def build(module: str, name: str, tables=()) -> int:
             code = disk.read(key)
             if code is None:
                 code = machine.compile(module)
-                counters.add("compiles")
+                (count or functools.partial(counters.count_library, name))()
                 disk.write(key, code)
             else:
                 counters.add("disk_hits")

@@ -50,6 +50,7 @@ class Plan:
     """A compiled program.  `run(*arrays)` gives its results; `kernels` are what it launches."""
 
     def __init__(self, jaxpr: Jaxpr):
+        self.origin = jaxpr.memo.get("origin")
         self.jaxpr = optimise(jaxpr)
         self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
         self.kernels: list[tuple[Lowered, Compiled]] = []
@@ -134,7 +135,7 @@ class Plan:
 
     def _group(self, step: Step):
         lowered = GroupLowering(self.grouping, step, self.wanted).lower()
-        compiled = compile_kernel(lowered.kernel)
+        compiled = compile_kernel(lowered.kernel, self.origin, len(self.kernels))
         self.kernels.append((lowered, compiled))
         args = []
         for operand in lowered.inputs:
