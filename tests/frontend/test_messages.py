@@ -172,8 +172,8 @@ def test_formats_show_the_number():
 def test_an_untested_numba_falls_back_and_says_so_once():
     program = textwrap.dedent("""
         import warnings, numpy as np, tlgrad as tl
-        from tlgrad.frontend import graph
-        graph.TESTED = set()
+        from tlgrad.frontend import bytecode
+        bytecode.TESTED = set()
         def clamp(x):
             if x < 0: return 0.0
             if x > 1: return 1.0

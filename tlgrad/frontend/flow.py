@@ -104,6 +104,27 @@ def analyse(succ: dict) -> Flow:
     return flow
 
 
+def backbone(succ: dict) -> set:
+    """Labels that every path from the entry to an end passes once, all smaller labels before them."""
+    labels = sorted(succ)
+    place = {b: k for k, b in enumerate(labels)}
+    entered = [0] * (len(labels) + 1)           # backward edges over a place: those that start, less those that end
+    for a, targets in succ.items():
+        for t in targets:
+            if t <= a:
+                entered[place[t]] += 1
+                entered[place[a] + 1] -= 1
+    found, reach, inside = set(), 0, 0
+    for k, b in enumerate(labels):
+        inside += entered[k]
+        if reach <= k and not inside:
+            found.add(b)
+        if not succ[b]:
+            break
+        reach = max(reach, *[place[t] for t in succ[b]])
+    return found
+
+
 def liveness(flow: Flow, uses: dict, assigned: dict) -> dict:
     """label -> names read before they are assigned, at its start."""
     live: dict = {b: set() for b in flow.order}

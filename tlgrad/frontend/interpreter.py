@@ -21,7 +21,8 @@ from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.calls import Calls
 from tlgrad.frontend.close import close
 from tlgrad.frontend.expressions import Expressions
-from tlgrad.frontend.graph import Graph, Node, Ref
+from tlgrad.frontend.graph import Graph
+from tlgrad.frontend.node import Node, Ref
 from tlgrad.frontend.interpret import Regions
 from tlgrad.frontend.joins import Joins
 from tlgrad.frontend.loops import Loops

@@ -9,7 +9,7 @@ import numpy as np
 
 from tlgrad.core.trace import Value
 from tlgrad.frontend.block import Symbol
-from tlgrad.frontend.graph import UNDEF
+from tlgrad.frontend.node import UNDEF
 from tlgrad.frontend.meaning import NUMBERS
 
 
