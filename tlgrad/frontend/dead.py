@@ -8,17 +8,20 @@ def drop_dead(block: Block):
     """Remove operations, results of conds and carried values that nothing reads."""
     live = {v for v in block.outs if isinstance(v, Symbol)}
     size = -1
-    while size != len(live):
+    while _mark(block, live) and size != len(live):     # once more: what a turn of a loop reads of the one before
         size = len(live)
-        _mark(block, live)
     _sweep(block, live)
 
 
 def _need(live, values):
-    live.update(v for v in values if isinstance(v, Symbol))
+    for v in values:
+        if type(v) is Symbol:
+            live.add(v)
 
 
-def _mark(block, live):
+def _mark(block, live) -> bool:
+    """Add what live values need; True when there are loops."""
+    loops = False
     for node in reversed(block.nodes):
         used = not live.isdisjoint(node.outs)
         if not used:
@@ -29,15 +32,16 @@ def _mark(block, live):
             for out, a, b in zip(node.outs, node.then.outs, node.other.outs):
                 if out in live:
                     _need(live, (a, b))
-            _mark(node.then, live)
-            _mark(node.other, live)
+            loops |= _mark(node.then, live) | _mark(node.other, live)
             _need(live, (node.pred,))
         else:
+            loops = True
             for out, p, q, init in zip(node.outs, node.body.params, node.body.outs, node.inits):
                 if out in live or p in live:
                     _need(live, (out, p, q, init))
             _need(live, (node.count, node.again))
             _mark(node.body, live)
+    return loops
 
 
 def _sweep(block, live):

@@ -34,6 +34,8 @@ class Expressions:
 
     def ex_call(self, fr, e, env, get):
         f, args = get(e.func), [get(a) for a in e.args] + (list(get(e.vararg)) if e.vararg else [])
+        if f is bool and len(args) == 1 and meaning.is_bool(args[0]):
+            return self.truth(args[0])
         kwargs = {k: get(v) for k, v in e.kws}
         if e.varkwarg:
             kwargs |= dict(get(e.varkwarg))

@@ -28,24 +28,25 @@ class Graph:
     """The control flow graph of a function.
 
     blocks: label -> [Node];  loops: header -> labels;  joins: label -> join labels that it
-    dominates;  after: header -> labels outside that the loop leads to;  live: label -> names;
+    dominates;  after: header -> labels outside that the loop leads to;  live: label -> names, sorted;
     carried: header -> names;  defs: name -> its only right-hand side (None: several);  tries: it has
     a try statement.
     """
 
     def __init__(self, func):
-        read, code = bytecode.reader(), func.__code__
-        if read is None:
+        reader, code = bytecode.reader(), func.__code__
+        if reader is None:
             raise NotImplementedError("this pair of Python and Numba has not been tested")
         if _UNREADABLE & set(code.co_code[::2]):
             raise NotImplementedError("it uses `with` or `await`")
-        self.argnames, blocks, succ = read(func)
+        self.argnames, blocks, succ = reader(func)
         _check_captures(code, self.argnames)
         self.generator = bool(code.co_flags & inspect.CO_GENERATOR)
         flow = analyse(succ)
         self.order, self.loops, self.joins, self.after = flow.order, flow.loops, flow.joins, flow.after
         self.entry = min(blocks)
-        self.blocks = {b: blocks[b] for b in flow.order}
+        read = set().union(*[s.reads for body in blocks.values() for s in body])
+        self.blocks = {b: [s for s in blocks[b] if not _copies_for_nothing(s, read)] for b in flow.order}
         self.tries = any(guards(s) for body in self.blocks.values() for s in body)
         self.defs: dict = {}
         uses, assigned = {}, {}
@@ -56,9 +57,15 @@ class Graph:
                 if s.kind == "Assign":
                     self.defs[s.target] = None if s.target in self.defs else s.value
                     made.add(s.target)
-        self.live = liveness(flow, uses, assigned)
-        self.carried = {h: sorted(self.live[h] & set().union(*[assigned[b] for b in inside]))
+        live = liveness(flow, uses, assigned)
+        self.carried = {h: sorted(live[h] & set().union(*[assigned[b] for b in inside]))
                         for h, inside in flow.loops.items()}
+        self.live = {b: tuple(sorted(names)) for b, names in live.items()}
+
+
+def _copies_for_nothing(s: Node, read: set) -> bool:
+    """True when a variable goes onto the stack and Numba reads it by its name."""
+    return s.kind == "Assign" and s.value.kind == "Var" and s.target not in read and s.target[0] == "$"
 
 
 def _inner_codes(code):

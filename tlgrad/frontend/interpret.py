@@ -41,22 +41,25 @@ class Regions:
 
     def run_block(self, fr, label, idx, env, stops, decisions, nofault, at_start):
         """Statements of one block from `idx` until control leaves it."""
-        body = fr.g.blocks[label]
+        body, fr.env = fr.g.blocks[label], env
         while True:
             middle = ("mid", label, idx)
             if not at_start and middle in stops:
                 target = getattr(body[idx - 1], "target", None)
                 vals = {k: v for k, v in env.items() if k == target}
                 return {middle: Exit(vals, self.snapshot())}, self.code(fr, middle)
-            fr.loc = body[idx].loc if body[idx].loc is not None else fr.loc
-            fr.env = env
+            s = body[idx]
+            fr.loc = s.loc if s.loc is not None else fr.loc
             self.steps += 1
             if self.steps > STEPS:
                 self.fail("this function is too complicated: its loops had to be tried in too many ways",
                           "keep lists at a fixed length and variables of one type in loops")
-            r = self.step(fr, label, idx, env, stops, decisions, nofault)
-            if r is not None:
-                return r
+            if s.kind == "Assign" and s.value.kind == "Const":
+                env[s.target] = s.value.value
+            else:
+                r = self.step(fr, label, idx, env, stops, decisions, nofault)
+                if r is not None:
+                    return r
             idx, at_start, decisions, nofault = idx + 1, False, (), False
 
     def step(self, fr, label, idx, env, stops, decisions, nofault):
@@ -64,13 +67,11 @@ class Regions:
         body = fr.g.blocks[label]
         s = body[idx]
         self.decisions, self.cursor, self.raised = decisions, 0, None
-        joins = fr.g.joins[label]
-        calls = s.kind == "Assign" and s.value.kind == "Expr" and s.value.op in ("call", "binop", "getitem")
-        base = self.snapshot() if self.heap and calls else None
+        base = self.snapshot() if self.heap and may_split(s) else None
         try:
             fault = self.fault(s, env) if fr.g.tries and not nofault and guarded(body, idx) else None
             if fault is not None:       # inside try: the exception edge, tested before the operation
-                return self.split_fault(fr, label, idx, env, stops, joins, fault)
+                return self.split_fault(fr, label, idx, env, stops, fr.g.joins[label], fault)
             if s.kind in TERMINATORS or idx == len(body) - 1:
                 return self.terminator(fr, label, s, env, stops)
             self.statement(fr, s, env)
@@ -83,7 +84,7 @@ class Regions:
                                                                  nofault), st)
             return self.split(fr, q.pred, [again(True), again(False)], env, [("mid", label, idx + 1)], stops)
         raised, self.raised = self.raised, None
-        return None if raised is None else self.split_raised(fr, label, idx, env, stops, joins, raised)
+        return None if raised is None else self.split_raised(fr, label, idx, env, stops, fr.g.joins[label], raised)
 
     def split_fault(self, fr, label, idx, env, stops, joins, fault):
         """`fault` = (condition, error code) of a statement inside try."""
@@ -191,14 +192,21 @@ class Regions:
     def edge(self, fr, p, t, env, stops):
         """Go from block p to block t."""
         if t in stops:
-            names = fr.g.live[t] | {"$exc"} | self.marks_in(env).keys()
-            return {t: Exit({v: env[v] for v in names if v in env}, self.snapshot())}, self.code(fr, t)
+            vals = {v: env[v] for v in fr.g.live[t] if v in env} | self.marks_in(env)
+            if "$exc" in env:
+                vals["$exc"] = env["$exc"]
+            return {t: Exit(vals, self.snapshot())}, self.code(fr, t)
         if t in fr.g.loops:
             if p not in fr.g.loops[t] and t not in fr.plain:
                 return "go", (t, env)
             self.spend(1, "a loop takes too many steps to unroll", "rewrite the loop over range() or as a while")
             return "go", (("mid", t, 0), env)
         return "go", (t, env)
+
+
+def may_split(s) -> bool:
+    """True for a statement that can run host code, which may ask for bool() of a traced value."""
+    return s.kind == "Assign" and s.value.kind == "Expr" and s.value.op in ("call", "binop", "getitem")
 
 
 def guarded(body, idx) -> bool:

@@ -182,7 +182,7 @@ def _entry_graph() -> Graph:
     body.append(Node("Return", {"value": Ref("$value")}))
     g = object.__new__(Graph)
     g.entry, g.blocks, g.order, g.loops, g.joins, g.after = 0, {0: body}, {0: 0}, {}, {0: []}, {}
-    g.live, g.carried, g.defs, g.argnames = {0: set()}, {}, {}, ["f", "args", "kwargs"]
+    g.live, g.carried, g.defs, g.argnames = {0: ()}, {}, {}, ["f", "args", "kwargs"]
     g.tries = g.generator = False
     return g
 

@@ -159,7 +159,7 @@ class Meeting:
         xa, xb = self.xa, self.xb
         vals = {k: self.variable(k) for k in {**xa.vals, **xb.vals}}
         heap = {}
-        for k in xa.heap.keys() | xb.heap.keys():
+        for k in {**xa.heap, **xb.heap}:
             heap[k] = self.object(k)
         for gone in self.freeze():
             heap.pop(gone, None)

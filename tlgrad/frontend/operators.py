@@ -48,14 +48,16 @@ class Operators:
 
     def binop(self, fn, a, b):
         """a fn b with Python's rules for scalars."""
-        if fn is operator.is_ or fn is operator.is_not:
-            return (a is b) is (fn is operator.is_)
-        if fn is operator.contains and traced((a, b)) and isinstance(a, (tuple, list, range)):
-            return functools.reduce(lambda p, q: self.either(operator.or_, p, self.truth(
-                self.binop(operator.eq, q, b))), a, False)
-        if not (isinstance(a, Symbol) or isinstance(b, Symbol)) or not (scalar(a) and scalar(b)):
+        if not (type(a) is Symbol or type(b) is Symbol) or not (scalar(a) and scalar(b)):
+            if fn is operator.is_ or fn is operator.is_not:
+                return (a is b) is (fn is operator.is_)
+            if fn is operator.contains and traced((a, b)) and isinstance(a, (tuple, list, range)):
+                return functools.reduce(lambda p, q: self.either(operator.or_, p, self.truth(
+                    self.binop(operator.eq, q, b))), a, False)
             return self.object_binop(fn, a, b)
         if fn not in meaning.BINARY:
+            if fn is operator.is_ or fn is operator.is_not:
+                return (a is b) is (fn is operator.is_)
             self.fail(f"`{fn.__name__}` is not defined on traced numbers")
         if isinstance(a, Symbol) and a.predecessor is not None and type(b) is int:
             known = _successor(fn, a, b)

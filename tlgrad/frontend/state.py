@@ -107,7 +107,7 @@ class State:
         """The user's place being interpreted."""
         for frame in reversed(self.stack):
             if frame.loc is not None:
-                return Source(frame.func.__code__, frame.loc)
+                return frame.source()
         return None
 
     def inside(self, block, thunk):

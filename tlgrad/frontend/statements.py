@@ -39,7 +39,7 @@ class Statements:
         elif v.kind in ("Global", "FreeVar"):
             env[s.target] = self.outside(fr, v)
         elif v.kind == "Yield":
-            env[s.target] = fr.sink(env[v.value])
+            env[s.target] = fr.sink(self.lookup(env, v.value))
         else:
             self.fail(f"the expression {v.kind} is not supported")
 
@@ -51,26 +51,30 @@ class Statements:
     do_StaticTryRaise = do_DynamicTryRaise = do_TryRaise
 
     def do_SetItem(self, fr, s, env):
-        self.store(env[s.target], env[s.index], env[s.value])
+        self.store(*[self.lookup(env, v) for v in (s.target, s.index, s.value)])
 
     def do_StaticSetItem(self, fr, s, env):
-        self.store(env[s.target], s.index, env[s.value])
+        self.store(self.lookup(env, s.target), s.index, self.lookup(env, s.value))
 
     def do_StoreMap(self, fr, s, env):
-        self.store(env[s.dct], env[s.key], env[s.value])
+        self.store(*[self.lookup(env, v) for v in (s.dct, s.key, s.value)])
 
     def store(self, o, key, value):
         """o[key] = value, where o was made inside."""
+        if o is UNDEF or value is UNDEF or key is UNDEF:
+            return                          # a variable that is not assigned: noted
         self.mutable(o)
         self.host(operator.setitem, o, self.concrete(key, "an index of an assignment"), value)
 
     def do_DelItem(self, fr, s, env):
-        self.mutable(env[s.target])
-        self.host(operator.delitem, env[s.target], env[s.index])
+        o, key = self.lookup(env, s.target), self.lookup(env, s.index)
+        self.mutable(o)
+        self.host(operator.delitem, o, key)
 
     def do_SetAttr(self, fr, s, env):
-        self.mutable(env[s.target])
-        setattr(env[s.target], s.attr, env[s.value])
+        o, value = self.lookup(env, s.target), self.lookup(env, s.value)
+        self.mutable(o)
+        setattr(o, s.attr, value)
 
     def do_Del(self, fr, s, env):
         pass

@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 
+from tlgrad.core.source import Source
 from tlgrad.core.trace import Value
 from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.node import UNDEF
@@ -72,13 +73,20 @@ class Lazy:
 class Frame:
     """A call being interpreted."""
 
-    __slots__ = ("func", "g", "plain", "sink", "loc", "vals", "env")
+    __slots__ = ("func", "g", "plain", "sink", "loc", "vals", "env", "here")
 
     def __init__(self, func, g, vals, sink=None):
         self.func, self.g, self.vals, self.sink = func, g, vals, sink
         self.plain: set = set()
         self.loc: int | None = None
         self.env: dict = {}
+        self.here: Source | None = None
+
+    def source(self) -> Source:
+        """The place that is being interpreted."""
+        if self.here is None or self.here.offset != self.loc:
+            self.here = Source(self.func.__code__, self.loc)
+        return self.here
 
 
 class Exit:
@@ -92,6 +100,8 @@ class Exit:
 
 def scalar(v) -> bool:
     """True for a number, concrete or traced."""
+    if type(v) is Symbol:
+        return not v._aval.shape
     return isinstance(v, NUMBERS) or isinstance(v, Value) and v.aval.shape == ()
 
 
@@ -151,24 +161,25 @@ SEARCH = 2000
 
 def traced(v) -> bool:
     """True when a value known only at run time is reachable through `v`."""
-    if isinstance(v, Symbol):
-        return True
-    if isinstance(v, _PLAIN):
-        return False
     todo, seen = [v], set()
     while todo and len(seen) < SEARCH:
         v = todo.pop()
-        if isinstance(v, (Symbol, Range, Lazy)):
+        kind = type(v)
+        if kind is Symbol or kind is Range or kind is Lazy:
             return True
-        if isinstance(v, _PLAIN) or id(v) in seen:
+        if kind in _COMMON or isinstance(v, _PLAIN) or id(v) in seen:
             continue
         seen.add(id(v))
+        if kind is list or kind is tuple:
+            todo += v
+            continue
         todo += children(v)
-        todo += v.state if isinstance(v, Iter) else attributes(v)
+        todo += v.state if kind is Iter else attributes(v)
     return False
 
 
 _PLAIN = (*NUMBERS, str, bytes, type(None), type, types.ModuleType, types.CodeType)
+_COMMON = {bool, int, float, str, type(None)}
 
 
 # ---- contents of heap objects: lists, dicts, instances, iterators ----
