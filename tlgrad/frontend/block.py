@@ -70,15 +70,11 @@ class Symbol(Tracer):
     `natural`: it counts turns, so it is not negative.
     """
 
-    __slots__ = ("block", "_aval", "predecessor", "natural")
+    __slots__ = ("block", "aval", "predecessor", "natural")
 
     def __init__(self, trace, aval: Aval, block: Block, source: Source | None):
-        self.trace, self._aval, self.block, self.source = trace, aval, block, source
+        self.trace, self.aval, self.block, self.source = trace, aval, block, source
         self.predecessor, self.natural = None, False
-
-    @property
-    def aval(self) -> Aval:
-        return self._aval
 
     def __bool__(self):
         return self.trace.interpreter.decide(self)
@@ -104,7 +100,7 @@ class Symbol(Tracer):
         return self.trace.interpreter.getitem(self, key)
 
     def __repr__(self):
-        return f"<traced {self._aval}>"
+        return f"<traced {self.aval}>"
 
     def __str__(self):
         return self.trace.interpreter.placeholder(self, "")
@@ -149,16 +145,15 @@ class ScalarTrace(Trace):
     def process(self, prim, args, params):
         interpreter = self.interpreter
         interpreter.check_may_emit()
-        ins = [self.operand(x) for x in args]
+        ins = [x if type(x) is Symbol and x.trace is self else self.operand(x) for x in args]
         found = prim.avals_out([x.aval for x in ins], params)
-        outs = [interpreter.new_symbol(a) for a in (found if prim.multiple else [found])]
-        interpreter.block.nodes.append(Op(prim, ins, params, outs, interpreter.source()))
+        source, block = interpreter.source(), interpreter.block
+        outs = [Symbol(self, a, block, source) for a in (found if prim.multiple else [found])]
+        block.nodes.append(Op(prim, ins, params, outs, source))
         return outs if prim.multiple else outs[0]
 
     def operand(self, x) -> Value:
-        """A symbol of this trace, or a literal of shape (); other values become captured inputs."""
-        if type(x) is Symbol and x.trace is self:
-            return x
+        """A literal of shape (); other values that are no symbols of this trace become captured inputs."""
         if not isinstance(x, Tracer):
             x = as_value(x)
             if x.aval.shape == ():

@@ -95,6 +95,11 @@ def _check_captures(code, argnames):
 _GRAPHS: dict[types.CodeType, "Graph | str"] = {}
 
 
+def forget():
+    """Drop all graphs that have been read."""
+    _GRAPHS.clear()
+
+
 def graph(func) -> "Graph | str":
     """The graph of a Python function, cached by code object; a str says why it cannot be read.
 

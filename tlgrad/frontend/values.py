@@ -101,7 +101,7 @@ class Exit:
 def scalar(v) -> bool:
     """True for a number, concrete or traced."""
     if type(v) is Symbol:
-        return not v._aval.shape
+        return not v.aval.shape
     return isinstance(v, NUMBERS) or isinstance(v, Value) and v.aval.shape == ()
 
 
