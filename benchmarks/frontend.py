@@ -7,7 +7,6 @@ The peer is Numba's own front end (bytecode to IR, SSA and its rewrites) on the 
 from __future__ import annotations
 
 import pathlib
-import statistics
 import sys
 
 from numba.core.compiler import run_frontend

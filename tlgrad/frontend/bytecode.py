@@ -25,8 +25,8 @@ TESTED = {((3, 11), "0.68"), ((3, 11), "0.67"), ((3, 11), "0.66")}
 FIXED_OFFSET = 2
 _CONVERSIONS = {0: str, 1: str, 2: repr, 3: ascii}
 #: what Numba's rewrites of lists into tuples and of dicts into keywords look for
-_UNPACKING = {dis.opmap[name] for name in ("LIST_TO_TUPLE", "CALL_FUNCTION_EX", "DICT_MERGE", "DICT_UPDATE", "MAP_ADD")
-              if name in dis.opmap}
+_UNPACKING = {dis.opmap[name] for name in (
+    "LIST_TO_TUPLE", "CALL_FUNCTION_EX", "DICT_MERGE", "DICT_UPDATE", "MAP_ADD") if name in dis.opmap}
 
 
 class Code(NamedTuple):
@@ -50,9 +50,9 @@ def reader() -> Callable | None:
     instructions, copy = _instructions_class(bytecode), _Copy(ir)
 
     def read(func) -> Code:
-        argnames = list(inspect.signature(func).parameters)
+        code, argnames = func.__code__, list(inspect.signature(func).parameters)
         identity = types.SimpleNamespace(
-            func=func, code=func.__code__, filename=func.__code__.co_filename, firstlineno=func.__code__.co_firstlineno,
+            func=func, code=code, filename=code.co_filename, firstlineno=code.co_firstlineno,
             func_qualname=func.__qualname__, arg_count=len(argnames), arg_names=argnames,
             is_generator=inspect.isgeneratorfunction(func))
         raw = front(identity).interpret(instructions(identity)).blocks

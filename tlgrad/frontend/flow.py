@@ -108,7 +108,7 @@ def backbone(succ: dict) -> set:
     """Labels that every path from the entry to an end passes once, all smaller labels before them."""
     labels = sorted(succ)
     place = {b: k for k, b in enumerate(labels)}
-    entered = [0] * (len(labels) + 1)           # backward edges over a place: those that start, less those that end
+    entered = [0] * (len(labels) + 1)       # backward edges over a place: those that start, less those that end
     for a, targets in succ.items():
         for t in targets:
             if t <= a:

@@ -16,7 +16,7 @@ from tlgrad.frontend.block import Block, ScalarTrace, Symbol
 from tlgrad.frontend.values import Exit, Iter, attributes, blank, children, contents, fill
 
 #: operations recorded, and instructions interpreted, before tracing is given up
-BUDGET, STEPS = 20_000, 50_000
+BUDGET, STEPS = 20_000, 100_000
 
 
 class NeedConcrete(ScalarFunctionError):
