@@ -17,7 +17,7 @@ from .loops import Loops, transposed
 #: the words of a launch, in order: three addresses, sizes, then strides in bytes
 WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "a_batch", "a_m", "a_k", "b_batch",
          "b_k", "b_n", "c_batch", "c_m")
-DEPTH = 256                              # terms in a block
+PREFETCH = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
 BLOCK_BYTES = 1 << 19                    # packed block of B
 
 
@@ -41,6 +41,11 @@ class Tile:
         """Columns of a tile."""
         return self.lanes * self.vectors
 
+    @property
+    def depth(self):
+        """Terms in a block."""
+        return 512 if self.lanes * self.size == 64 and self.size == 4 else 256
+
 
 def tile_for(type, vector_bytes, fused):
     """The tile for a vector width: accumulators fill three quarters of the registers."""
@@ -57,7 +62,7 @@ def module(tile, name):
     packer = Packer(tile)
     functions = [*[m.text() for m in micros], copy_rows(tile), packer.text(), driver.text(name)]
     declarations = {k: v for part in [*micros, driver] for k, v in part.e.declarations.items()}
-    return "\n".join([*declarations.values(), *functions, ""])
+    return "\n".join([*declarations.values(), PREFETCH, *functions, ""])
 
 
 class Micro:
@@ -75,6 +80,8 @@ class Micro:
         offsets = ["0", "%a_m"] + [e.i64("mul", "%a_m", r) for r in range(2, self.rows)]
         places = [e.at(e.at("%c", e.i64("mul", "%c_m", r)), v * t.lanes * t.size)
                   for r in range(self.rows) for v in range(t.vectors)]
+        for p in places:                  # the tile to the right comes next
+            e.lines.append(f"  call void @llvm.prefetch(ptr {e.at(p, t.width * t.size)}, i32 1, i32 3, i32 1)")
         e.branch("%fresh", go, old)
         e.start(old)
         loaded = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in places]
@@ -137,7 +144,7 @@ class Driver:
     def __init__(self, tile, heights):
         self.tile, self.heights = tile, heights
         self.e = Loops(tile.lanes)
-        self.columns = max(tile.width, BLOCK_BYTES // (DEPTH * tile.size) // tile.width * tile.width)
+        self.columns = max(tile.width, BLOCK_BYTES // (tile.depth * tile.size) // tile.width * tile.width)
 
     def text(self, name):
         """The kernel."""
@@ -150,7 +157,7 @@ class Driver:
         e.declare("@free", "void", ["ptr"])
         t = self.tile
         self.corner = e.emit(f"alloca [{t.rows * t.width * t.size} x i8], align 64")
-        raw = e.emit(f"call ptr @malloc(i64 {(self.columns * DEPTH + 64) * t.size + 64})")
+        raw = e.emit(f"call ptr @malloc(i64 {(self.columns * t.depth + 64) * t.size + 64})")
         whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), 63), -64)
         self.packed = e.emit(f"inttoptr i64 {whole} to ptr")
         e.loop(e.i64("sub", "%hi", "%lo"), lambda b, _: self.batch(e.i64("add", b, "%lo")))
@@ -172,7 +179,7 @@ class Driver:
                 fresh = e.emit(f"and i1 {first}, {asked}")
                 start = e.at(a, e.i64("mul", k0, w["a_k"]))
                 self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)), depth, width, fresh)
-            blocks(e, w["k"], DEPTH, terms)
+            blocks(e, w["k"], self.tile.depth, terms)
         blocks(e, w["n"], self.columns, columns)
 
     def rows(self, a, c, depth, width, fresh):
