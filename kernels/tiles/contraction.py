@@ -23,7 +23,8 @@ BLOCK_BYTES = 1 << 19                    # packed block of B
 
 @dataclass(frozen=True)
 class Tile:
-    """A kernel's parameters: entry type, vector lanes, rows and vectors of the tile, the order."""
+    """A kernel's parameters: entry type (f32, f64, or i32, i64, which wrap around), vector lanes, rows and
+    vectors of the tile, the order."""
 
     type: str
     lanes: int
@@ -34,7 +35,7 @@ class Tile:
     @property
     def size(self):
         """Bytes of an entry."""
-        return 4 if self.type == "f32" else 8
+        return 4 if self.type in ("f32", "i32") else 8
 
     @property
     def width(self):
@@ -49,7 +50,7 @@ class Tile:
 
 def tile_for(type, vector_bytes, fused):
     """The tile for a vector width: accumulators fill three quarters of the registers."""
-    lanes = vector_bytes // (4 if type == "f32" else 8)
+    lanes = vector_bytes // (4 if type in ("f32", "i32") else 8)
     rows, vectors = {64: (6, 4), 32: (6, 2)}.get(vector_bytes, (4, 2))
     return Tile(type, lanes, rows, vectors, fused)
 
@@ -115,7 +116,8 @@ class Micro:
     def step(self, acc, x, b):
         e, vector = self.e, self.e.type(self.tile.type)
         if not self.tile.fused:
-            return e.emit(f"fadd {vector} {acc}, {e.emit(f'fmul {vector} {x}, {b}')}")
+            letter = "f" if self.tile.type in ("f32", "f64") else ""
+            return e.emit(f"{letter}add {vector} {acc}, {e.emit(f'{letter}mul {vector} {x}, {b}')}")
         symbol = f"@llvm.fma.v{e.lanes}{self.tile.type}"
         e.declare(symbol, vector, [vector] * 3)
         return e.emit(f"call {vector} {symbol}({vector} {x}, {vector} {b}, {vector} {acc})")
@@ -319,7 +321,7 @@ class Packer:
     def pack_entries(self, source, target, first, depth, wide):
         """Terms first..depth-1 entry by entry."""
         e, t = self.e, self.tile
-        kind, zero = TYPE[t.type], literal(0.0, t.type)
+        kind, zero = TYPE[t.type], literal(0, t.type)
 
         def term(i, _):
             k = e.i64("add", i, first)

@@ -85,7 +85,7 @@ def _free(x, y, contract, batch, shape, init):
 
 def _dot_work(x, y, *init, contract, batch, order):
     """The number of products; a fused step costs the interpreter much more."""
-    if order in ("free", "tree"):
+    if order == "free":
         return 0
     products = x.size * prod(y.shape[k] for k in _rest(y.ndim, contract[1], batch[1]))
     return products * (64 if order == "fused" else 1)

@@ -145,7 +145,7 @@ def _sum_impl(x, *init, axes, order):
 
 
 def _sum_work(x, *init, axes, order):
-    return 0 if order in ("tree", "free") or x.ndim - 1 not in axes else x.size
+    return 0 if order in ("tree", "free") else x.size
 
 
 reduce_sum = documented(

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from math import prod
 
 from tlgrad.backends.numba_cpu.kernels import build
+from tlgrad.codegen.ir import SIZES
 from tlgrad.core.jaxpr import Eqn
 from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
+from tlgrad.ops.orders import LEAF
 from tlgrad.passes.views import View
 
-#: kernel types by dtype name
-TYPES = {"float32": "f32", "float64": "f64"}
+#: kernel types by dtype name; integers wrap around, whatever their sign
+TYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "uint32": "i32", "int64": "i64", "uint64": "i64"}
 
 
 @dataclass(slots=True)
@@ -37,10 +39,16 @@ class Product:
     type: str
     order: str
 
-    def words(self, fresh: bool, rows: tuple[int, int]) -> list[int]:
-        """The words of a launch over some rows of C, after its three addresses."""
+    @property
+    def leaves(self) -> int:
+        """Leaves of the order "tree"; 1 for the other orders."""
+        return -(-self.sizes[3] // LEAF) if self.order == "tree" else 1
+
+    def words(self, fresh: bool, rows: tuple[int, int], terms: int | None = None) -> list[int]:
+        """The words of a launch over some rows of C and the first `terms`, after its three addresses."""
         batch, m, n, k = self.sizes
-        size = 4 if self.type == "f32" else 8
+        k = k if terms is None else terms
+        size = SIZES[self.type]
         values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh))
         for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
             values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,
@@ -51,7 +59,7 @@ class Product:
 
 def can_contract(eqn: Eqn) -> bool:
     """True when tiles compute this contraction in its order."""
-    return (eqn.ins[0].aval.dtype.name in TYPES and eqn.params["order"] in ("ordered", "fused")
+    return (eqn.ins[0].aval.dtype.name in TYPES and eqn.params["order"] != "free"
             and eqn.outs[0].aval.size > 0 and prod(eqn.ins[0].aval.shape) > 0)
 
 
@@ -61,7 +69,8 @@ def product_of(eqn: Eqn, x: View, y: View) -> Product:
     sides = [_side(v, c, b) for v, c, b in zip((x, y), contract, batch)]
     sizes = (prod(x.shape[a] for a in batch[0]), prod(x.shape[a] for a in _free(x, contract[0], batch[0])),
              prod(y.shape[a] for a in _free(y, contract[1], batch[1])), prod(x.shape[a] for a in contract[0]))
-    return Product(*sides, sizes, TYPES[eqn.ins[0].aval.dtype.name], eqn.params["order"])
+    type = TYPES[eqn.ins[0].aval.dtype.name]
+    return Product(*sides, sizes, type, eqn.params["order"] if type in ("f32", "f64") else "ordered")
 
 
 def _free(view, contract, batch):
@@ -94,5 +103,6 @@ def _one_step(axes) -> int | None:
 def tile_kernel(type: str, order: str) -> int:
     """The address of the kernel for a type and an order."""
     machine = host()
+    order = "ordered" if order == "tree" else order        # within a leaf
     name = f"contract_{type}_{order}"
     return build(module(tile_for(type, machine.vector_bytes, order == "fused"), name), name)

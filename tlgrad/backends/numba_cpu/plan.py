@@ -20,7 +20,9 @@ from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
+from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import call_maker, launcher
+from tlgrad.backends.numba_cpu.sums import can_sum, fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import COMBINES, SIZES, slots_of
@@ -32,17 +34,16 @@ from tlgrad.passes.views import View, row_major
 
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
-#: entries from which NumPy reduces rows faster than a kernel
-LONG = 1 << 16
+#: entries from which the nest for sums is worth its turns
+LONG = 1 << 12
 
 
-def sums_rows(step: Step) -> bool:
-    """True for a long reduction down columns and nothing else: NumPy walks such an array row by row,
-    which streams (measured 5x a kernel that walks down blocks of columns), in the same order."""
+def sums_alone(step: Step) -> bool:
+    """True for a long reduction and nothing else that keeps an axis, and whose terms are not the rows:
+    the nest for sums streams several rows at once."""
     eqn = step.eqns[0]
-    return (len(step.eqns) == 1 and eqn.prim.name in ("reduce_sum", "reduce_max", "reduce_min")
-            and len(eqn.ins) == 1 and eqn.ins[0].aval.dtype.name in ("float32", "float64")
-            and eqn.ins[0].aval.size >= LONG and step.reduced
+    return (len(step.eqns) == 1 and not step.uniforms and eqn.prim.kind == "reduction" and can_sum(eqn)
+            and eqn.ins[0].aval.size >= LONG and bool(step.reduced)
             and len(step.reduced) < len(step.space) and rows_last(step.space, step.reduced) is False)
 
 
@@ -71,12 +72,15 @@ class Plan:
             large = var.aval.size * var.aval.dtype.itemsize >= LARGE
             self.lines.append(f"a{k} = packed(a{k})" if large else f"a{k} = contiguous(a{k}, None, 'C')")
         for step in self.grouping.steps:
-            if step.kind == "group" and not sums_rows(step):
+            eqn = step.eqns[0]
+            if step.kind == "group" and not sums_alone(step):
                 self._group(step)
-            elif step.eqns[0].prim.name == "dot_general" and can_contract(step.eqns[0]):
-                self._contraction(step.eqns[0])
+            elif eqn.prim.name == "dot_general" and can_contract(eqn):
+                self._contraction(eqn)
+            elif can_sum(eqn):
+                self._sum(eqn)
             else:
-                self._host(step.eqns[0])
+                self._host(eqn)
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
         body = "\n    ".join([*self.lines, f"return [{', '.join(outs)}]"])
         self.source = f"def run({', '.join(params)}):\n    {body}\n"
@@ -153,6 +157,22 @@ class Plan:
     def _contraction(self, eqn):
         """A contraction on tiles, continuing from `init` when it has one."""
         product = product_of(eqn, *[self.grouping.view(a) for a in eqn.ins[:2]])
+        args, offsets = self._sides(eqn, product)
+        kernel = tile_kernel(product.type, product.order)
+        if product.leaves > 1:
+            run = tree_of_products(product, kernel, offsets, eqn.outs[0].aval)
+            self._tree(eqn, run, args)
+            return
+        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+        self._from_start(eqn, out, 2)
+        work = prod(product.sizes)
+        launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
+                                    product.sizes[0], work > RELEASE)
+                    for rows in parts(product.sizes[1], work // 8)]
+        self._run(launches, [*args, out])
+
+    def _sides(self, eqn, product):
+        """The operands of a contraction on tiles and where they start, in bytes."""
         args, offsets = [], []
         for side, atom in zip((product.a, product.b), eqn.ins):
             view = self.grouping.view(atom)
@@ -162,14 +182,40 @@ class Plan:
             else:
                 args.append(self._bind(f"contiguous({self._array(view)}.transpose({side.perm}), None, 'C')"))
                 offsets.append(0)
+        return args, offsets
+
+    def _sum(self, eqn):
+        """A reduction, a contraction of any operands, or a running sum."""
+        views = [self.grouping.view(a) for a in eqn.ins[:len(eqn.ins) - starts_from(eqn)]]
+        args = []
+        for k, view in enumerate(views):
+            if isinstance(view.root, Var):
+                args.append(self.names[view.root])
+            else:
+                args.append(self._bind(f"contiguous({self._array(view)}, None, 'C')"))
+                views[k] = View(view.root, view.shape, row_major(view.shape))
+        found = sum_of(eqn, views)
+        kernel, release = fold_kernel(found.fold), found.work > RELEASE
+        if found.leaves > 1:
+            self._tree(eqn, tree_of_sums(found, kernel, eqn.outs[0].aval), args)
+            return
         out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
-        if len(eqn.ins) == 3:
-            self.lines.append(f"{out}[...] = {self._array(self.grouping.view(eqn.ins[2]))}")
-        work = prod(product.sizes)
-        kernel, release = tile_kernel(product.type, product.order), work > RELEASE
-        launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
-                                    product.sizes[0], release) for rows in parts(product.sizes[1], work // 8)]
-        self._run(launches, [*args, out])
+        self._from_start(eqn, out, len(views))
+        words = found.words_from(len(eqn.ins) == len(views))
+        self._run([launcher().make(kernel, found.offsets, words, lo, hi, release)
+                   for lo, hi in parts(found.items, found.work)], [*args, out])
+
+    def _tree(self, eqn, run, args):
+        """A result in tree order, after its start if it has one."""
+        out = self.names[eqn.outs[0]] = self._bind(f"{self._constant(run, 'f')}({', '.join(args)})")
+        if starts_from(eqn):
+            start = self._array(self.grouping.view(eqn.ins[-1]))
+            self.names[eqn.outs[0]] = self._bind(f"{self._constant(np.asarray)}({start} + {out})")
+
+    def _from_start(self, eqn, out, operands):
+        """Fill the result with what the sum continues from, where it has a start."""
+        if len(eqn.ins) > operands:
+            self.lines.append(f"{out}[...] = {self._array(self.grouping.view(eqn.ins[operands]))}")
 
     def _run(self, launches, args):
         """The line that runs the parts of a launch."""
@@ -219,6 +265,11 @@ class Plan:
         offsets, words, lanes, _ = launch_facts(lowered)
         return (*call_maker().make(compiled.address, offsets, words, lanes, aval),
                 [binders[o.root] for o in lowered.inputs])
+
+
+def starts_from(eqn) -> bool:
+    """True when the last operand is what a sum continues from."""
+    return len(eqn.ins) == {"dot_general": 3, "reduce_sum": 2}.get(eqn.prim.name, -1)
 
 
 def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:

@@ -1,0 +1,65 @@
+"""Sums in the order "tree" on kernels: leaves of LEAF terms each, then neighbours level by level.
+
+Leaves are made a power of two at a time and added up at once, which is part of the same tree, so that
+about sqrt(leaves) results are held.
+"""
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from tlgrad.backends.numba_cpu.buffers import allocate
+from tlgrad.backends.numba_cpu.native import launcher
+from tlgrad.backends.numba_cpu.threads import parallel, parts
+from tlgrad.ops.orders import LEAF, pairwise
+
+
+def _shares(leaves: int) -> list[tuple[int, int]]:
+    """Runs of leaves, each of a power of two; the last is what is left."""
+    step = 1 << (leaves.bit_length() + 1) // 2
+    return [(k, min(k + step, leaves)) for k in range(0, leaves, step)]
+
+
+def _total(shares, shape, dtype, *arrays):
+    """The tree over leaves: `shares` has (number of leaves, launches that write them)."""
+    totals = []
+    for count, launches in shares:
+        out = allocate((count, *shape), dtype)
+        for launch in launches:
+            parallel(launch, *arrays, out)
+        with np.errstate(all="ignore"):
+            totals.append(pairwise(out))
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(pairwise(np.stack(totals))).reshape(shape)
+
+
+def tree_of_sums(found, kernel: int, aval):
+    """A function of the operands' arrays: a `Sum` whose items start with the leaf."""
+    per, size = found.items // found.leaves, aval.size * aval.dtype.itemsize
+    shares = []
+    for lo, hi in _shares(found.leaves):
+        offsets = [*found.offsets[:-1], found.offsets[-1] - lo * size]
+        launches = [launcher().make(kernel, offsets, found.words, lo * per + a, lo * per + b, True)
+                    for a, b in parts((hi - lo) * per, found.work * (hi - lo) // found.leaves)]
+        shares.append((hi - lo, [launches]))
+    return partial(_total, shares, aval.shape, aval.dtype.storage)
+
+
+def tree_of_products(product, kernel: int, offsets: list[int], aval):
+    """A function of the operands' arrays: a contraction on tiles, one launch a leaf."""
+    batch, m, n, k = product.sizes
+    size = aval.dtype.itemsize
+    shares = []
+    for lo, hi in _shares(product.leaves):
+        launches = []
+        for leaf in range(lo, hi):
+            first = leaf * LEAF
+            starts = [o + first * side.terms * size for o, side in zip(offsets, (product.a, product.b))]
+            terms = min(LEAF, k - first)
+            launches.append([
+                launcher().make(kernel, [*starts, (leaf - lo) * aval.size * size],
+                                product.words(True, rows, terms), 0, batch, True)
+                for rows in parts(m, batch * m * n * terms // 8)])
+        shares.append((hi - lo, launches))
+    return partial(_total, shares, aval.shape, aval.dtype.storage)
