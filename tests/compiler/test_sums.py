@@ -41,7 +41,8 @@ def test_contractions_of_any_operands(pattern, order, dtype):
     rng = np.random.default_rng(len(pattern))
     for lengths in ([3, 5, 4, 2, 3], [1, 17, 20, 3, 2], [19, 33, 2, 16, 3]):
         sizes = dict(zip(letters, rng.permutation(lengths)))
-        xs = [entries(tuple(sizes[c] for c in t), dtype, k) for k, t in enumerate(pattern.split("->")[0].split(","))]
+        terms = pattern.split("->")[0].split(",")
+        xs = [entries(tuple(sizes[c] for c in t), dtype, k) for k, t in enumerate(terms)]
         if order == "free" and dtype.startswith("f"):
             xs = [np.round(np.nan_to_num(x, posinf=2, neginf=-2)) for x in xs]     # exact in every order
         check(lambda *xs: contract.bind(*xs, order=order, **labels), *xs)
