@@ -1,4 +1,8 @@
 """Folds, their gradients, loops and branches inside kernels have the words of the reference."""
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -66,3 +70,31 @@ def test_scalar_loop_and_branch():
     for x in (1.0, 5.0, 200.0):
         plan = compiled(f, np.float64(x))
         assert len(plan.kernels) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 3, 40])
+@pytest.mark.parametrize("size", [1, 143, 145, 700])
+def test_a_sum_that_runs_behind_its_folds_is_in_order(dtype, n, size):
+    """One block behind: few turns leave terms for the end of the block, many have none left."""
+    x = (np.random.default_rng(size).standard_normal(size) * 1e3).astype(dtype)
+    compiled(tl.value_and_grad(total), x, n)
+    rows, column = np.stack([x, x[::-1], x * 3]), np.ones((3, 1), dtype)
+    compiled(lambda x, y, n: tl.sum(tl.iterate(lambda v: v * 0.5 + y, n, x)), rows, column, n)
+    compiled(total, np.full(size, -0.0, dtype), n)
+
+
+def test_the_gradient_of_many_turns_takes_little_memory():
+    """A tape of whole states would be 800 MB."""
+    code = """
+import resource, numpy as np, tlgrad as tl
+both = tl.run(tl.value_and_grad(lambda x, n: tl.sum(tl.iterate(lambda v: v * v * 0.25 + 0.5, n, x))))
+x = tl.tensor(np.linspace(-1, 1, 1 << 12).astype("float32"))
+both(x, 3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tl.block(both(x, 50_000))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    env = {**os.environ, "TLGRAD_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 2048                        # KiB

@@ -8,9 +8,9 @@ import pytest
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.kernels import llvm_text
-from tlgrad.backends.numba_cpu.machine import host
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.jaxpr import evaluate_arrays
+from tlgrad.kernels.machine import host
 from tile_programs import CAUGHT, PROGRAMS, halvings, lanes
 
 

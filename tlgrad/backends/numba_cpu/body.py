@@ -27,6 +27,8 @@ class Body:
         #: tapes of folds whose states are visited again
         self.tapes: dict[int, Any] = {}
         self.memory = Memory(emitter)
+        #: an ordered sum that the turns of folds go on with
+        self.behind: Any = None
 
     def set(self, value: Value, handles):
         """Bind a value; a uniform one has one handle, used by all vectors."""
@@ -60,6 +62,10 @@ class Body:
         out = [list(self.env[r]) for r in region.results]
         self.env = keep
         return out
+
+    def loop(self, count, turn, carried) -> list[str]:
+        """The loop of a fold."""
+        return (self.behind or self.e).loop(count, turn, carried)
 
     def splat(self, x, type):
         """One number in every lane."""

@@ -57,7 +57,7 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
     size = count_ops(kernel.ops)
     if folds and size <= 24:
         carried = max(len(op.outs) for op in folds)
-        most = 10 if any("tape" in op.params for op in folds) else registers - 4
+        most = 9 if any("tape" in op.params for op in folds) else 14
         return max(1, min(most, registers - 4) // carried)
     if any(op.regions for op in kernel.ops):
         return 2 if size <= 60 else 1

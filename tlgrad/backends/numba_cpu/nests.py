@@ -6,6 +6,7 @@ buffer, so there is one copy of the body.  Idle lanes repeat the last one.
 """
 from __future__ import annotations
 
+from tlgrad.backends.numba_cpu.behind import SumBehind, one_behind
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
@@ -150,6 +151,8 @@ class Lanes(Nest):
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
         self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         carried = [(REGISTER[o.value.type], self.start_of(o)) for o in self.reduced]
+        if type(self) is Lanes and one_behind(k):
+            self.body.behind = SumBehind(self, self.reduced[0].value.type, self.block_size)
         if k.rank == 1:
             self.finish(self.blocks(self.row_pointers("0"), "%lo", "%hi", carried))
             return
@@ -180,6 +183,8 @@ class Lanes(Nest):
             full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
             where = self.addresses(pointers, base, left, full)
             self.read(where)
+            if self.body.behind:
+                self.body.behind.start(acc[0])
             self.compute()
             self.write(where, pointers, base, left, full)
             acc = [self.reduce(o, a, left) for o, a in zip(self.reduced, acc)]
@@ -303,12 +308,17 @@ class Lanes(Nest):
 
     def reduce(self, out, acc, left):
         """Combine the lanes of this block into `acc`, in order; idle lanes change nothing."""
-        e, type = self.e, out.value.type
-        limit = self.body.splat(left, "i64")
+        e, type, behind = self.e, out.value.type, self.body.behind
+        limit, terms = self.body.splat(left, "i64"), []
         for u, x in enumerate(self.body.env[out.value]):
             lanes = ", ".join(f"i64 {u * self.lanes + j}" for j in range(self.lanes))
             live = e.emit(f"icmp slt <{self.lanes} x i64> <{lanes}>, {limit}")
-            x = e.choose(type, live, x, e.const(neutral(out.mode, type), type))
+            terms.append(e.choose(type, live, x, e.const(neutral(out.mode, type), type)))
+        if behind:
+            acc = behind.finish()
+            behind.put(terms)
+            return acc
+        for x in terms:
             acc = self.reduce_vector(out.mode, type, acc, x)
         return acc
 
@@ -331,6 +341,9 @@ class Lanes(Nest):
 
     def finish(self, accs):
         """Write the reduced scalars."""
+        if self.body.behind:
+            self.body.behind.start(accs[0])
+            accs = [self.body.behind.finish()]
         outs = [n for n, o in enumerate(self.kernel.outputs) if o.mode in COMBINES]
         for n, acc in zip(outs, accs, strict=True):
             self.store_one(acc, self.words["out", n], self.kernel.outputs[n].value.type)

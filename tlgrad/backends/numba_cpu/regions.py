@@ -1,9 +1,10 @@
 """Operations with nested bodies as LLVM IR: folds and their reverse, loops, branches.
 
 The states of a fold that is visited again lie on a tape for one block of lanes.  Up to
-ONE_TAPE bytes all states are kept; a longer fold keeps one in about sqrt(n) of them and runs each
-segment once more before the reverse needs it, so the tape stays in the cache.  A launch has one
-piece of memory for each tape, which grows when a block has more turns.
+ONE_TAPE bytes all states are kept.  A longer fold keeps the first state of each segment and runs
+a segment once more before the reverse needs it.  Segments fit the first cache (SEGMENT), as long
+as the states kept between them take at most KEPT bytes; then they grow, up to sqrt(n) turns.
+A launch has one piece of memory for each tape, which grows when a block has more turns.
 """
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from tlgrad.codegen.ir import Op, SIZES
 
 #: bytes of states that are kept whole
 ONE_TAPE = 64 << 10
+#: bytes of a segment, and of the states kept between segments
+SEGMENT, KEPT = 24 << 10, 1 << 20
 
 #: operation name -> function of (body, op)
 REGIONS: dict[str, Callable] = {}
@@ -116,7 +119,7 @@ def _fold(body, op: Op):
         with at_work(body, turns_left(body, op.args[0], i)):
             return flat(body.region(inner, [turn_number(body, i), *split(carry, body.unroll)]))
     if "tape" not in op.params:
-        out = e.loop(n, turn, carried(body, op.outs, inits))
+        out = body.loop(n, turn, carried(body, op.outs, inits))
     else:
         out = _recorded(body, op, n, inits, turn)
     for v, handles in zip(op.outs, split(out, body.unroll)):
@@ -138,9 +141,9 @@ def _recorded(body, op, n, inits, turn):
         def one(i, now):
             _put(body, tape, tape.states, i, now, step)
             return turn(e.i64("add", start, i), now)
-        return e.loop(count, one, [(t, x) for (t, _), x in zip(types, carry)])
+        return body.loop(count, one, [(t, x) for (t, _), x in zip(types, carry)])
     types = carried(body, op.outs, inits)
-    return e.loop(tape.segments, segment, types)
+    return body.loop(tape.segments, segment, types)
 
 
 def _new_tape(body, op, n) -> Tape:
@@ -148,16 +151,22 @@ def _new_tape(body, op, n) -> Tape:
     size = sum(SIZES[v.type] if v.type != "f16" else 4 for v in op.outs) * body.unroll * e.lanes
     size = -(-size // 64) * 64
     whole = e.emit(f"icmp sle i64 {e.i64('mul', n, size)}, {ONE_TAPE}")
-    e.declare("@llvm.sqrt.f64", "double", ["double"])
-    real = e.emit(f"sitofp i64 {n} to double")
-    root = e.emit(f"call double @llvm.sqrt.f64(double {real})")
-    root = e.i64("add", e.emit(f"fptosi double {root} to i64"), "1")
-    segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {root}")
+    segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {_segment_length(e, n, size)}")
     safe = e.emit(f"select i1 {e.emit(f'icmp sgt i64 {segment}, 0')}, i64 {segment}, i64 1")
     segments = e.i64("sdiv", e.i64("add", n, e.i64("sub", safe, "1")), safe)
     states = body.memory.take(e.i64("mul", e.i64("add", safe, segments), size))
     checkpoints = e.at(states, e.i64("mul", safe, size))
     return Tape(op, n, safe, segments, states, checkpoints, size)
+
+
+def _segment_length(e, n, size) -> str:
+    """Turns of a segment of a fold of n turns whose states have `size` bytes."""
+    e.declare("@llvm.sqrt.f64", "double", ["double"])
+    real = e.emit(f"sitofp i64 {n} to double")
+    root = e.i64("add", e.emit(f"fptosi double {e.emit(f'call double @llvm.sqrt.f64(double {real})')} to i64"), "1")
+    few = e.i64("add", e.i64("sdiv", e.i64("mul", n, size), KEPT), "1")
+    least, fit = e.smin(root, few), max(SEGMENT // size, 1)
+    return e.emit(f"select i1 {e.emit(f'icmp slt i64 {least}, {fit}')}, i64 {fit}, i64 {least}")
 
 
 def _offsets(body, tape):
@@ -209,16 +218,16 @@ def _unfold(body, op: Op):
             _put(body, tape, tape.states, i, now)
             at = e.i64("add", start, i)
             return flat(body.region(forward, [turn_number(body, at), *split(now, body.unroll)]))
-        e.loop(again, record, carried(body, tape.op.outs, split(state, body.unroll)))
+        body.loop(again, record, carried(body, tape.op.outs, split(state, body.unroll)))
 
         def back(i, now):
             t = e.i64("sub", e.i64("sub", count, "1"), i)
             values = split(_get(body, tape, tape.states, t), body.unroll)
             at = e.i64("add", start, t)
             return flat(body.region(op.regions[0], [turn_number(body, at), *values, *split(now, body.unroll)]))
-        return e.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])
+        return body.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])
     types = carried(body, op.outs, cts)
-    out = e.loop(tape.segments, segment, types)
+    out = body.loop(tape.segments, segment, types)
     for v, handles in zip(op.outs, split(out, body.unroll)):
         body.set(v, handles)
 
@@ -264,9 +273,12 @@ def one_turn(body, op, turn, old, masks):
 
 
 def _masked(body, masks, inner, handles):
-    """A body for the lanes of these masks."""
+    """A body for the lanes of these masks, which may not come to be run."""
+    behind, body.behind = body.behind, None
     with at_work(body, masks):
-        return body.region(inner, handles)
+        out = body.region(inner, handles)
+    body.behind = behind
+    return out
 
 
 @region("cond")
