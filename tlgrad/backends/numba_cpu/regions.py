@@ -162,8 +162,9 @@ def _new_tape(body, op, n) -> Tape:
 def _segment_length(e, n, size) -> str:
     """Turns of a segment of a fold of n turns whose states have `size` bytes."""
     e.declare("@llvm.sqrt.f64", "double", ["double"])
-    real = e.emit(f"sitofp i64 {n} to double")
-    root = e.i64("add", e.emit(f"fptosi double {e.emit(f'call double @llvm.sqrt.f64(double {real})')} to i64"), "1")
+    root = e.emit(f"sitofp i64 {n} to double")
+    root = e.emit(f"call double @llvm.sqrt.f64(double {root})")
+    root = e.i64("add", e.emit(f"fptosi double {root} to i64"), "1")
     few = e.i64("add", e.i64("sdiv", e.i64("mul", n, size), KEPT), "1")
     least, fit = e.smin(root, few), max(SEGMENT // size, 1)
     return e.emit(f"select i1 {e.emit(f'icmp slt i64 {least}, {fit}')}, i64 {fit}, i64 {least}")
