@@ -1,13 +1,15 @@
-"""A short way for repeated calls: one Python function per plan that checks and runs.
+"""Short ways for repeated calls of a plan: a native call, or one Python function.
 
-It takes the same arguments as the slow way, makes the same checks by identity (the trace, the
-order, the avals, what the function captured), and gives NotImplemented when one fails.
+They take the same arguments as the long way, make the same checks by identity (the trace, the
+order, the avals, what the function captured), and hand over to the long way when one fails.
 """
 from __future__ import annotations
 
+import functools
 import types
 from typing import Callable
 
+from tlgrad.backends.numba_cpu import call as native
 from tlgrad.core import guard as guards
 from tlgrad.core.aval import make_aval
 from tlgrad.core.tensor import Tensor
@@ -15,10 +17,55 @@ from tlgrad.core.trace import EVAL, current_trace
 from tlgrad.core.tree import LEAF, unflatten
 from tlgrad.ops import orders
 
-#: calls in a row with one plan after which it gets its own function
+#: calls in a row with one plan after which it gets a short way
 REPEATS = 3
-#: guards with more checks are not written out
+#: guards with more checks are asked as a whole
 MOST_CHECKS = 12
+
+
+class NativelyCalled:
+    """Base of callables with a native call: (plan, what it points to), or empty."""
+
+    __slots__ = ("native",)
+
+
+@functools.cache
+def native_calls(cls) -> None:
+    """Give a class the native call."""
+    native.give_native_call(cls, "native")
+
+
+def native_call(cls, plan, avals, order: str | None) -> tuple | None:
+    """What to put into the slot `native` for calls with tensors of these avals, if it can be."""
+    compiled = plan.jaxpr.memo.get("cpu")
+    if compiled is None or plan.out_tree is not LEAF or not plan.guard.watchable:
+        return None
+    direct = compiled.direct()
+    if direct is None:
+        return None
+    native_calls(cls)
+    out = plan.jaxpr.out_avals[0]
+    return native.call_plan(direct, make_aval(out.shape, out.dtype, plan.weak[0]), avals,
+                            orders.current_order() if order is None else None, native_checks(plan.guard),
+                            plan.consts)
+
+
+def native_checks(guard) -> list[tuple]:
+    """The checks of a guard for a native call; asked as a whole where one is of another kind."""
+    fields = native.captured_fields()
+    out = []
+    for check, place, key, saved in guard.checks:
+        kept = None if saved is guards._MISSING else (saved,)
+        if check is guards._cell:
+            out.append((native.FIELD, place, fields["cell"], kept))
+        elif check is guards._item and type(place) is dict:
+            out.append((native.ITEM, place, key, kept))
+        elif check is guards._attribute and type(place) is types.FunctionType and key in fields:
+            out.append((native.FIELD, place, fields[key], None if saved is None else kept))
+        else:
+            break
+    asked = len(out) < len(guard.checks) or len(out) > MOST_CHECKS or -1 in fields.values()
+    return [(native.ASK, guard.holds, None, (True,))] if asked else out
 
 
 def fast_call(plan, avals, order: str | None) -> Callable | None:
@@ -53,9 +100,6 @@ def _body(plan, compiled, names, scope) -> str:
     scope.update(zip(consts, plan.consts))
     operands = [*consts, *names]
     avals = [make_aval(a.shape, a.dtype, w) for a, w in zip(plan.jaxpr.out_avals, plan.weak)]
-    if plan.out_tree is LEAF and (direct := compiled.direct(avals[0])) is not None:
-        scope["call"], scope["kept"], order = direct
-        return f"    return call({', '.join(operands[k] for k in order)})\n"
     scope["run"] = compiled.run
     scope.update({f"R{k}": a for k, a in enumerate(avals)})
     results = [f"r{k}" for k in range(len(avals))]

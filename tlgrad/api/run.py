@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Any, Callable, NamedTuple
 
 from tlgrad.api.calling import FlatFunction, flatten_values, named_in_module, signature
-from tlgrad.api.fast import REPEATS, fast_call
+from tlgrad.api.fast import REPEATS, NativelyCalled, fast_call, native_call
 from tlgrad.api.record import Recordable, record
 from tlgrad.control.call import call
 from tlgrad.core import counters, execute, tree
@@ -53,7 +53,7 @@ def positional(n: int) -> tree.TreeDef:
     return tree.structure(((0,) * n, {}))
 
 
-class Run(Recordable):
+class Run(NativelyCalled, Recordable):
     """A callable that traces, compiles and executes `f`.  Made by `tl.run`."""
 
     def __init__(self, f: Callable, options: Options, static: tuple = ()):
@@ -100,7 +100,11 @@ class Run(Recordable):
         last, count = self.recent
         self.recent = plan, count + 1 if plan is last else 1
         if self.recent[1] == REPEATS and self.options.device == "cpu" and self.options.dtype is None:
-            self.fast = fast_call(plan, avals, self.options.order)
+            found = native_call(Run, plan, avals, self.options.order)
+            if found is not None:
+                self.native = found
+            else:
+                self.fast = fast_call(plan, avals, self.options.order)
 
     # -- static arguments --
 

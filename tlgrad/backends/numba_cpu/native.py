@@ -1,9 +1,8 @@
-"""The native entries of this process, compiled at first use."""
+"""The native launcher of this process, compiled at first use."""
 from __future__ import annotations
 
 import functools
 
-from tlgrad.backends.numba_cpu.call import CallMaker
 from tlgrad.backends.numba_cpu.kernels import build
 from tlgrad.backends.numba_cpu.launch import ENTRY, Launcher
 
@@ -12,9 +11,3 @@ from tlgrad.backends.numba_cpu.launch import ENTRY, Launcher
 def launcher() -> Launcher:
     """The launcher; compiling it takes a few milliseconds."""
     return Launcher(build(ENTRY, "tlgrad_launch"))
-
-
-@functools.cache
-def call_maker() -> CallMaker:
-    """The maker of native calls."""
-    return CallMaker()

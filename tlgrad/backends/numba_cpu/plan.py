@@ -21,7 +21,7 @@ from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
-from tlgrad.backends.numba_cpu.native import call_maker, launcher
+from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.sums import can_sum, fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
@@ -250,9 +250,9 @@ class Plan:
         return [launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, lo, hi, release)
                 for lo, hi in ranges]
 
-    def direct(self, aval):
-        """(call, what it points to, numbers of the inputs it takes) for a small program that is one
-        kernel with one result of `aval`; None for others."""
+    def direct(self) -> tuple | None:
+        """(kernel, byte offsets, further words, lanes, numbers of the inputs it takes) of a small program
+        that is one kernel with one result; None for others."""
         steps, out = self.grouping.steps, self.jaxpr.outs
         if len(steps) != 1 or len(self.kernels) != 1 or len(out) != 1 or not isinstance(out[0], Var):
             return None
@@ -263,8 +263,7 @@ class Plan:
                 or not view.whole or any(o.copied or o.root not in binders for o in lowered.inputs)):
             return None
         offsets, words, lanes, _ = launch_facts(lowered)
-        return (*call_maker().make(compiled.address, offsets, words, lanes, aval),
-                [binders[o.root] for o in lowered.inputs])
+        return compiled.address, offsets, words, lanes, [binders[o.root] for o in lowered.inputs]
 
 
 def starts_from(eqn) -> bool:
