@@ -104,6 +104,14 @@ class OutOfBoundsError(TlgradError, IndexError):
     """
 
 
+class MaskShapeError(ShapeError, OutOfBoundsError):
+    """A boolean mask does not fit the axes that it indexes (an IndexError in NumPy).
+
+    Fails:  tl.tensor([1.0, 2.0, 3.0])[tl.tensor([True, False])]
+    Write:  tl.tensor([1.0, 2.0, 3.0])[tl.tensor([True, False, True])]
+    """
+
+
 class ZeroDivision(TlgradError, ZeroDivisionError):
     """An integer was divided by zero; the message names the first entry.
 

@@ -224,6 +224,7 @@ _METHODS = {
 
 def attach() -> None:
     """Complete `Value` with the protocols and methods; called once, below."""
+    tn.special = special
     tn.linalg, tn.fft, tn.convolve, tn.correlate = linalg, fft, conv.convolve, conv.correlate
     for name, method in _METHODS.items():
         setattr(Value, name, method)

@@ -15,6 +15,7 @@ from tlgrad.core.aval import make_aval
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import EVAL, current_trace
 from tlgrad.core.tree import LEAF, unflatten
+from tlgrad.core.writing import ASSIGNED
 from tlgrad.ops import orders
 
 #: calls in a row with one plan after which it gets a short way
@@ -113,7 +114,7 @@ def guard_text(guard) -> list[tuple[str, dict]] | None:
     """Tests that are true when something captured has changed, with the values they name."""
     if not guard.watchable or len(guard.checks) > MOST_CHECKS:
         return None
-    out = []
+    out = [("assigned and not holds()", {"assigned": ASSIGNED, "holds": guard.holds})] if guard.values else []
     for k, (check, place, key, saved) in enumerate(guard.checks):
         values = {f"p{k}": place, f"s{k}": saved}
         if saved is guards._MISSING:

@@ -19,6 +19,7 @@ from tlgrad.core.dtypes import DType
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import is_internal
 from tlgrad.core.trace import Value
+from tlgrad.core.writing import ASSIGNED, assignments
 
 #: things watched by one guard; beyond it the function is traced at each call
 BUDGET = 2000
@@ -44,11 +45,12 @@ class Unwatchable(Exception):
 class Guard:
     """Snapshots of everything a function can read; `holds()` is True while nothing changed."""
 
-    __slots__ = ("checks", "watchable", "keep")
+    __slots__ = ("checks", "watchable", "keep", "values")
 
     def __init__(self, f):
         self.checks: list[tuple] = []
         self.keep: list = []                   # watched objects stay alive, so identity means equality
+        self.values: list[tuple] = []          # captured values, and how often each was assigned to
         self.watchable = True
         seen: set[int] = set()
         try:
@@ -58,7 +60,7 @@ class Guard:
 
     def holds(self) -> bool:
         """True when every watched place still holds what it held."""
-        if not self.watchable:
+        if not self.watchable or ASSIGNED and any(assignments(x) != n for x, n in self.values):
             return False
         for check, place, key, saved in self.checks:
             now = check(place, key)
@@ -74,6 +76,8 @@ class Guard:
 
     def _watch(self, value: Any, seen: set[int]):
         """Everything that can be read through `value`."""
+        if isinstance(value, Value):
+            self.values.append((value, assignments(value)))
         if isinstance(value, _ATOMS) or id(value) in seen:
             return
         seen.add(id(value))

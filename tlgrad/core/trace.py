@@ -62,6 +62,13 @@ class Trace:
     def process(self, prim, args, params) -> Any:
         raise NotImplementedError(type(self).__name__)
 
+    def own(self, x: Value) -> Value:
+        """`x` as a value of this trace, to which traced values can be assigned."""
+        return self.parent.own(x) if self.parent is not None else x
+
+    def keep(self, x: Value, old: Value) -> None:
+        """`x` is about to be assigned to: hold `old`, its present value, wherever `x` is held."""
+
 
 class Tracer(Value):
     """A value that belongs to a trace; `source` is the user's line that made it."""

@@ -9,6 +9,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.tensor import Tensor, tensor
 from tlgrad.core.trace import Value
+from tlgrad.core.writing import clone, fresh
 from tlgrad.errors import ArgumentError, DTypeError, ShapeError
 from tlgrad.numpy.arrays import (as_array, as_shape, broadcast_values, check_device, constant, in_dtype,
                                  one_dtype, optional_dtype)
@@ -38,7 +39,8 @@ def asarray(obj, dtype=None, *, device=None, copy=None, order=None) -> Value:
     if isinstance(obj, Value):
         if isinstance(obj, Tensor) and obj.weak and dtype is None:
             return Tensor(obj.data, obj.aval.strong(), obj.device)
-        return in_dtype(obj, dtype)
+        out = in_dtype(obj, dtype)
+        return fresh(clone(out)) if copy else out
     if copy is False:
         raise ArgumentError("asarray: copy=False is not possible, tensors own their memory; use copy=None")
     if isinstance(obj, (list, tuple)):
@@ -73,8 +75,8 @@ def asfarray(x, dtype=None) -> Value:
 
 
 def copy(x) -> Value:
-    """x itself: tensors are immutable, so no copy is ever needed."""
-    return as_array(x, "copy")
+    """x as another object with the same entries, which are shared: tensors are immutable."""
+    return fresh(clone(as_array(x, "copy")))
 
 
 def from_dlpack(x, *, device=None, copy=None) -> Tensor:
@@ -97,7 +99,7 @@ def full(shape, fill_value, dtype=None, *, device=None, order=None) -> Value:
     """
     check_device(device, "full")
     value = asarray(fill_value, dtype)
-    return broadcast_to(value, as_shape(shape, "full"))
+    return fresh(broadcast_to(value, as_shape(shape, "full")))
 
 
 def zeros(shape, dtype=None, *, device=None, order=None) -> Value:
@@ -107,7 +109,7 @@ def zeros(shape, dtype=None, *, device=None, order=None) -> Value:
     tensor([0., 0.], float64, shape (2,), cpu)
     """
     check_device(device, "zeros")
-    return layout.zeros(make_aval(as_shape(shape, "zeros"), optional_dtype(dtype) or dtypes.float64))
+    return fresh(layout.zeros(make_aval(as_shape(shape, "zeros"), optional_dtype(dtype) or dtypes.float64)))
 
 
 def ones(shape, dtype=None, *, device=None, order=None) -> Value:

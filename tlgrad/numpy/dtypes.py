@@ -9,6 +9,7 @@ from tlgrad.core import dtypes, limits
 from tlgrad.core.dtypes import DType
 from tlgrad.core.limits import FloatInfo
 from tlgrad.core.trace import Value
+from tlgrad.core.writing import clone
 from tlgrad.errors import ArgumentError, DTypeError
 from tlgrad.numpy.arrays import as_array, check_device
 from tlgrad.ops.convert import convert
@@ -30,7 +31,8 @@ def astype(x, dtype, *, copy: bool = True, device=None) -> Value:
     x, dtype = as_array(x, "astype"), dtypes.as_dtype(dtype)
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         raise DTypeError(f"astype: {x.aval} as {dtype} would drop the imaginary part; write tl.real(x)")
-    return convert(x, dtype)
+    out = convert(x, dtype)
+    return clone(out) if copy and out is x else out
 
 
 def promote_types(a, b) -> DType:

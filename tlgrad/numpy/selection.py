@@ -5,6 +5,7 @@ import numpy as np
 
 from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
+from tlgrad.core.writing import written
 from tlgrad.errors import ArgumentError, DTypeError, ShapeError
 from tlgrad.numpy.arrays import as_array, broadcast_values, concrete, constant
 from tlgrad.numpy.shaping import moveaxis, ravel, reshape
@@ -140,7 +141,7 @@ def put_along_axis(x, indices, values, axis: int | None, *, inplace: bool = Fals
     """x with its entries at `indices` along one axis replaced: returns the new array."""
     if inplace:
         raise ArgumentError("put_along_axis: tensors are immutable, use the returned array")
-    shape = as_array(x, "put_along_axis").shape
+    given, shape = x, as_array(x, "put_along_axis").shape
     x, indices, axis = _along(x, indices, axis, "put_along_axis")
     columns = [reshape(index.nonnegative(indices, x.shape[axis]) if k == axis else
                        iota.bind(shape=indices.shape, axis=k, dtype=dtypes.int64), (*indices.shape, 1))
@@ -148,7 +149,7 @@ def put_along_axis(x, indices, values, axis: int | None, *, inplace: bool = Fals
     places = index.concatenate.bind(*columns, axis=x.ndim)
     values = _broadcast_to(as_dtype_value(as_array(values, "put_along_axis"), x.dtype), indices.shape)
     out = index.scatter.bind(x, places, values, axes=tuple(range(x.ndim)), mode="set")
-    return reshape(out, shape) if out.size == int(np.prod(shape)) else out
+    return written(given, reshape(out, shape) if out.size == int(np.prod(shape)) else out)
 
 
 def nonzero(x) -> tuple[Value, ...]:
@@ -223,9 +224,9 @@ def diagflat(x, k: int = 0) -> Value:
 
 def fill_diagonal(x, value) -> Value:
     """x with its main diagonal replaced: returns the new array."""
-    x = as_array(x, "fill_diagonal")
+    given, x = x, as_array(x, "fill_diagonal")
     k = constant(np.arange(min(x.shape), dtype=np.int64))
-    return x.at[(k,) * x.ndim].set(value)
+    return written(given, x.at[(k,) * x.ndim].set(value))
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:

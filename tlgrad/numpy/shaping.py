@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tlgrad.core.trace import Value
+from tlgrad.core.writing import clone
 from tlgrad.errors import ArgumentError, ShapeError
 from tlgrad.numpy.arrays import (as_array, as_shape, axes_of, broadcast_values, concrete, one_dtype,
                                  optional_dtype, stack_values)
@@ -45,7 +46,8 @@ def reshape(x, shape, order: str = "C", *, copy=None) -> Value:
         if sizes.count(-1) > 1 or not known or x.size % known:
             raise ShapeError(f"reshape: {x.shape} has {x.size} entries, which do not fit {sizes}")
         sizes = (*sizes[:k], x.size // known, *sizes[k + 1:])
-    return x if sizes == x.shape else layout.reshape.bind(x, shape=sizes)
+    out = layout.reshaped(x, sizes)
+    return clone(out) if copy and out is x else out
 
 
 def ravel(x, order: str = "C") -> Value:
@@ -64,7 +66,7 @@ def transpose(x, axes=None) -> Value:
         normalize_axis(a, x.ndim, "transpose") for a in axes)
     if sorted(perm) != list(range(x.ndim)):
         raise ShapeError(f"transpose: {axes} is not an order of the {x.ndim} axes of shape {x.shape}")
-    return layout.transpose.bind(x, perm=perm)
+    return layout.permuted(x, perm)
 
 
 def permute_dims(x, axes) -> Value:
@@ -86,7 +88,7 @@ def swapaxes(x, axis1: int, axis2: int) -> Value:
     a, b = (normalize_axis(k, x.ndim, "swapaxes") for k in (axis1, axis2))
     perm = list(range(x.ndim))
     perm[a], perm[b] = b, a
-    return layout.transpose.bind(x, perm=tuple(perm))
+    return layout.permuted(x, tuple(perm))
 
 
 def moveaxis(x, source, destination) -> Value:
@@ -103,7 +105,7 @@ def moveaxis(x, source, destination) -> Value:
     perm = [k for k in range(x.ndim) if k not in pair[0]]
     for place, axis in sorted(zip(pair[1], pair[0])):
         perm.insert(place, axis)
-    return layout.transpose.bind(x, perm=tuple(perm))
+    return layout.permuted(x, tuple(perm))
 
 
 def rollaxis(x, axis: int, start: int = 0) -> Value:
@@ -123,7 +125,7 @@ def squeeze(x, axis=None) -> Value:
         if x.shape[a] != 1:
             raise ShapeError(f"squeeze: axis {a} of shape {x.shape} has size {x.shape[a]}, not 1")
     kept = tuple(n for k, n in enumerate(x.shape) if k not in axes)
-    return layout.reshape.bind(x, shape=kept) if axes else x
+    return layout.reshaped(x, kept)
 
 
 def expand_dims(x, axis=0) -> Value:

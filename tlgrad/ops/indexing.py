@@ -14,9 +14,11 @@ from tlgrad.core import dtypes
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import as_value
 from tlgrad.core.trace import Tracer, Value
-from tlgrad.errors import ConcretizationError, DTypeError, OutOfBoundsError, ShapeError
+from tlgrad.core.writing import view
+from tlgrad.errors import ConcretizationError, DTypeError, MaskShapeError, OutOfBoundsError
 from tlgrad.ops.index import gather, nonnegative, scatter
 from tlgrad.ops.layout import reshape, transpose
+from tlgrad.ops.logic import maximum, minimum, where
 from tlgrad.ops.promote import as_dtype_value, broadcast_shapes, broadcast_to
 from tlgrad.ops.shape import concatenate, iota, reverse, slice_
 
@@ -66,11 +68,10 @@ def _expand_mask(x, mask, axis) -> list:
             f"a boolean mask decides the shape of the result, but it is traced: {mask.aval} "
             f"[{user_source()}]. Write tl.where(mask, x, 0), or take the mask from concrete data.")
     mask = np.asarray(mask)
-    if mask.shape != x.shape[axis:axis + mask.ndim]:
-        raise ShapeError(f"the mask has shape {mask.shape}, the indexed axes have shape "
-                         f"{x.shape[axis:axis + mask.ndim]} [{user_source()}]")
-    if not mask.ndim:
-        raise ShapeError("a mask of shape () is not an index; use tl.where")
+    sizes = x.shape[axis:axis + mask.ndim]
+    if len(sizes) != mask.ndim or any(m not in (n, 0) for m, n in zip(mask.shape, sizes)):
+        raise MaskShapeError(f"the mask has shape {mask.shape}, the indexed axes have shape "
+                             f"{x.shape[axis:axis + mask.ndim]} [{user_source()}]")
     return [places.astype(np.int64) for places in np.nonzero(mask)]
 
 
@@ -93,6 +94,19 @@ def _lay_out(x, items) -> Key:
     if places and places[-1] - places[0] >= len(places):     # apart from one another: their axes come first
         layout = [("arrays",), *[g for g in layout if g != ("arrays",)]]
     return Key(tuple(k for k in items if k is not None), tuple(layout))
+
+
+def without_0d_masks(x: Value, key: Any) -> tuple[Value, Any]:
+    """A mask of shape () indexes a new axis of size 1 in front: the value with it, and the key that says so."""
+    raw = key if isinstance(key, tuple) else (key,)
+    masks = [k for k in raw if _is_mask(k) and np.ndim(k) == 0]
+    if not masks:
+        return x, key
+    if any(isinstance(k, Tracer) for k in masks):
+        return x, key                                    # refused like every traced mask
+    places = np.flatnonzero([all(map(bool, masks))])
+    rest = tuple(k for k in raw if not (_is_mask(k) and np.ndim(k) == 0))
+    return reshape.bind(x, shape=(1, *x.shape)), (places, *rest)
 
 
 def _item(k, n: int, axis: int):
@@ -130,10 +144,11 @@ def _slice(s: slice, n: int) -> slice:
 
 def get_item(x: Value, key: Any) -> Value:
     """x[key] with NumPy's rules; an index outside is an error."""
-    key = normalize(x, key)
-    if any(isinstance(k, Value) for k in key.items):
-        return _advanced(x, key)
-    return _basic(x, key)
+    indexed, places = without_0d_masks(x, key)
+    parsed = normalize(indexed, places)
+    if any(isinstance(k, Value) for k in parsed.items):
+        return _advanced(indexed, parsed)
+    return view(_basic(x, parsed), x, lambda b: _basic(b, parsed), lambda b, v: Place(b, key).set(v))
 
 
 def _basic(x, key: Key):
@@ -256,7 +271,9 @@ class Place:
         return self._update(value, "max")
 
     def _update(self, value, mode):
-        x = self.x
+        x, key = without_0d_masks(self.x, self.key)
+        if x is not self.x:
+            return reshape.bind(Place(x, key)._update(value, mode), shape=self.x.shape)
         value = as_value(value, f"the value of .at[...].{mode}")
         if value.dtype is not x.dtype:
             if value.aval.weak and dtypes.promote_weak(x.dtype, value.dtype) is not x.dtype:
@@ -266,11 +283,24 @@ class Place:
                 raise DTypeError(f".at[...].{mode}: {value.aval} does not fit {x.dtype} without loss; "
                                  f"write tl.convert(value, tl.{x.dtype}) [{user_source()}]")
             value = as_dtype_value(value, x.dtype)
+        if isinstance(key, Tracer) and _is_mask(key) and not value.ndim:
+            return self._masked(key, as_dtype_value(value, x.dtype), mode)
         positions, axes = self._positions()
         target = gather_shape(positions, x, axes)
         if value.shape != target:
             value = broadcast_to(value, target)
         return scatter.bind(x, positions, as_dtype_value(value, x.dtype), axes=axes, mode=mode)
+
+    def _masked(self, mask, value, mode):
+        """One value at the True places of a traced mask: a choice by entry."""
+        x = self.x
+        if mask.shape != x.shape[:mask.ndim]:
+            raise MaskShapeError(f"the mask has shape {mask.shape}, the indexed value has shape {x.shape} "
+                                 f"[{user_source()}]")
+        mask = reshape.bind(mask, shape=mask.shape + (1,) * (x.ndim - mask.ndim))
+        changed = {"set": lambda: broadcast_to(value, x.shape), "add": lambda: x + value, "mul": lambda: x * value,
+                   "min": lambda: minimum(x, value), "max": lambda: maximum(x, value)}[mode]()
+        return where(mask, changed, x)
 
     def _positions(self):
         """Index arrays over every axis, in the shape of x[key]."""

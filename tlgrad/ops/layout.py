@@ -15,6 +15,7 @@ from tlgrad.core.aval import make_aval
 from tlgrad.core.execute import WORTH_A_KERNEL, Heavy, backend
 from tlgrad.core.primitive import Linear
 from tlgrad.core.tensor import Tensor, frozen
+from tlgrad.core.writing import view
 from tlgrad.errors import ShapeError
 from tlgrad.kernels.tiles.copy import stays_view
 from tlgrad.ops import define, orders
@@ -177,6 +178,22 @@ def zeros(aval):
     """Zeros of an aval: a stretched 0-d constant."""
     zero = zero_of(aval.dtype, aval.weak)
     return zero if aval.shape == () else broadcast.bind(zero, shape=aval.shape, axes=())
+
+
+def reshaped(x, shape):
+    """x in another shape: a view for code that may assign to it."""
+    if shape == x.shape:
+        return x
+    own = x.shape
+    return view(reshape.bind(x, shape=shape), x, lambda b: reshape.bind(b, shape=shape),
+                lambda _, v: reshape.bind(v, shape=own))
+
+
+def permuted(x, perm):
+    """x with its axes in another order: a view for code that may assign to it."""
+    inverse = tuple(map(int, np.argsort(perm))) if perm else ()
+    return view(transpose.bind(x, perm=perm), x, lambda b: transpose.bind(b, perm=perm),
+                lambda _, v: transpose.bind(v, perm=inverse))
 
 
 def moveaxis(x, source: int, to: int):

@@ -5,15 +5,15 @@ import operator
 
 import numpy as np
 
-from tlgrad.core import dtypes
+from tlgrad.core import dtypes, writing
 from tlgrad.core.source import user_source
-from tlgrad.core.tensor import Tensor, tensor
+from tlgrad.core.tensor import Tensor, as_value, tensor
 from tlgrad.core.trace import EVAL, Tracer, Value, current_trace, leaked
 from tlgrad.errors import ConcretizationError, MutationError, RecordError
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
 from tlgrad.ops.convert import convert
 from tlgrad.ops.indexing import At, get_item
-from tlgrad.ops.layout import transpose
+from tlgrad.ops.layout import permuted
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, Value)
 
@@ -69,7 +69,7 @@ Value.__divmod__ = lambda self, other: (ar.floor_divide(self, other), ar.remaind
 Value.__round__ = lambda self, n=None: ar.round_(self) if not n else ar.round_(self * 10**n) / 10**n
 Value.__getitem__ = get_item
 Value.at = property(At, doc="``x.at[i].set(v)``, also add, mul, min, max: x with entries replaced.")
-Value.T = property(lambda self: transpose.bind(self, perm=tuple(range(self.ndim))[::-1]),
+Value.T = property(lambda self: permuted(self, tuple(range(self.ndim))[::-1]),
                    doc="The axes in opposite order.")
 Value.real = property(lambda self: ar.real(self) if self.dtype.kind == "c" else self, doc="Real part.")
 Value.imag = property(lambda self: ar.imag(self), doc="Imaginary part.")
@@ -127,11 +127,24 @@ for _name, (_what, _instead) in _refusals.items():
 Tracer.__format__ = lambda self, spec: repr(self) if not spec else _refuse(*_refusals["__format__"])(self)
 
 
-def _no_assignment(self, key, value):
-    raise MutationError(f"a traced value is immutable; write x = x.at[...].set(v) [{user_source()}]")
+_refuse_to_assign = {Tensor: Tensor.__setitem__}
 
 
-Tracer.__setitem__ = _no_assignment
+def _set_item(self, key, value):
+    """x[key] = value, for libraries that follow the array API standard; an error in other code."""
+    if not writing.may_write(2):
+        if isinstance(self, Tensor):
+            return _refuse_to_assign[Tensor](self, key, value)
+        raise MutationError(f"a traced value is immutable; write x = x.at[...].set(v) [{user_source()}]")
+    value = as_value(value, "the value of an assignment")
+    if value.dtype is not self.dtype and "biufc".index(value.dtype.kind) <= "biufc".index(self.dtype.kind):
+        value = convert(value, self.dtype)
+    with writing.where_known(self, value, *(key if isinstance(key, tuple) else (key,))):
+        new = self.at[key].set(value)
+    writing.assign(self, new)
+
+
+Tensor.__setitem__ = Tracer.__setitem__ = _set_item
 
 
 def _number_of_dtype(self, x=0):

@@ -15,7 +15,7 @@ from tlgrad.core.primitive import Linear, Primitive
 from tlgrad.core.tensor import as_value, convert_array
 from tlgrad.errors import ShapeError
 from tlgrad.ops.define import documented, instantiate, linear
-from tlgrad.ops.layout import broadcast, moveaxis, normalize_axis, reshape, sum_axes, zero_of
+from tlgrad.ops.layout import broadcast, moveaxis, normalize_axis, reshaped, sum_axes, zero_of
 
 
 # ---- reverse ----
@@ -189,7 +189,7 @@ def expand_dims(x, axes):
         shape.insert(a, 1)
     if len(shape) != ndim or len(set(axes)) != len(axes):
         raise ShapeError(f"expand_dims: an axis is given twice: {tuple(axes)}")
-    return reshape.bind(x, shape=tuple(shape))
+    return reshaped(x, tuple(shape))
 
 
 def slice_axis(x, axis: int, start: int, limit: int, stride: int = 1):

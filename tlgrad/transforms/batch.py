@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from tlgrad.core.aval import Aval
+from tlgrad.core.dtypes import is_inexact
 from tlgrad.core.jaxpr import Jaxpr, eval_jaxpr
 from tlgrad.core.tensor import as_value
 from tlgrad.core.trace import Trace, Tracer, current_trace, new_trace, running_under
@@ -45,6 +46,13 @@ class BatchTrace(Trace):
 
     def box(self, value, axis):
         return value if axis is None else BatchTracer(self, value, axis)
+
+    def own(self, x):
+        x = self.parent.own(x)
+        if type(x) is BatchTracer and x.trace is self or not is_inexact(x.aval.dtype):
+            return x
+        with running_under(self.parent):
+            return self.box(mapped(x, None, self.size), 0)
 
     def process(self, prim, args, params):
         values, axes = zip(*map(self.pair, args)) if args else ((), ())

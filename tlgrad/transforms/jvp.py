@@ -51,6 +51,13 @@ class JVPTrace(Trace):
     def box(self, y, y_dot):
         return y if type(y_dot) is Zero else Dual(self, y, y_dot)
 
+    def own(self, x):
+        x = self.parent.own(x)
+        if type(x) is Dual and x.trace is self or not is_inexact(x.aval.dtype):
+            return x
+        with running_under(self.parent):
+            return Dual(self, x, instantiate(Zero(x.aval)))
+
     def process(self, prim, args, params):
         if not any(type(x) is Dual and x.trace is self for x in args):
             return self.parent.process(prim, args, params)

@@ -15,7 +15,7 @@ from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Trace, current_trace, new_trace, running_under
 from tlgrad.transforms.jvp import jvp_flat
-from tlgrad.transforms.stage import StageTracer, stage_closed
+from tlgrad.transforms.stage import StageTracer, replace_held, stage_closed
 
 
 class Unknown(StageTracer):
@@ -49,6 +49,9 @@ class PartialEvalTrace(Trace):
         if found is None:
             found = self.residuals[id(x)] = (Var(x.aval), x)
         return found[0]
+
+    def keep(self, x, old):
+        replace_held(self.residuals, self.eqns, x, old)
 
     def process(self, prim, args, params):
         if not any(self.is_unknown(x) for x in args):

@@ -15,6 +15,7 @@ from tlgrad.core.tensor import Tensor, as_value
 from tlgrad.core.trace import Trace, Tracer, Value, current_trace, leaked, new_trace
 from tlgrad.errors import LeakedTracerError, OutputError, RecursionBudgetError
 from tlgrad.ops.define import documented
+from tlgrad.ops.layout import reshape
 
 
 class StageTracer(Tracer):
@@ -58,6 +59,12 @@ class StageTrace(Trace):
             found = self.captured[id(x)] = (Var(x.aval), x)
         return found[0]
 
+    def own(self, x):
+        return reshape.bind(x, shape=x.shape)
+
+    def keep(self, x, old):
+        replace_held(self.captured, self.eqns, x, old)
+
     def process(self, prim, args, params):
         source = user_source(3)
         atoms = [self.atom(x, prim) for x in args]
@@ -66,6 +73,18 @@ class StageTrace(Trace):
         self.eqns.append(Eqn(prim, atoms, params, outs, source))
         boxed = [StageTracer(self, v, source) for v in outs]
         return boxed if prim.multiple else boxed[0]
+
+
+def replace_held(held: dict, eqns: list[Eqn], x: Value, old: Value):
+    """Let a recording that holds `x`, as an input or as a literal, hold `old` instead."""
+    if id(x) in held:
+        var, _ = held.pop(id(x))
+        held[id(old)] = (var, old)
+    if x.aval.shape == ():
+        for eqn in eqns:
+            for atom in eqn.ins:
+                if type(atom) is Literal and atom.value is x:
+                    atom.value = old
 
 
 def stage(f: Callable, avals: Sequence[Aval], names: Sequence[str] = (), what: str = "") -> tuple[Jaxpr, list]:

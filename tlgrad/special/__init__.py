@@ -21,15 +21,21 @@ from tlgrad.ops import elementary as el
 from tlgrad.ops import logic as lo
 from tlgrad.ops import special as prim
 from tlgrad.ops.promote import promote
+from tlgrad.special.distributions import (bdtr, bdtrc, betaincc, btdtr, chdtr, chdtrc, fdtr, fdtrc, gdtr, gdtrc,
+                                          nbdtr, nbdtrc, pdtr, pdtrc, stdtr)
 
-__all__ = ["beta", "betainc", "betaln", "binom", "comb", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx",
-           "erfinv", "expit", "exprel", "factorial", "gamma", "gammainc", "gammaincc", "gammaln",
-           "gammasgn", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv", "kl_div",
-           "lgamma", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
-           "multigammaln", "ndtr", "ndtri", "poch", "polygamma", "psi", "rel_entr", "rgamma",
-           "sinc", "softmax", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta"]
+__all__ = ["bdtr", "bdtrc", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox", "boxcox1p", "btdtr",
+           "cbrt", "chdtr", "chdtrc", "comb", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx",
+           "erfinv", "exp10", "exp2", "expit", "expm1", "exprel", "factorial", "fdtr", "fdtrc",
+           "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0",
+           "i0e", "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv",
+           "kl_div", "lgamma", "log1p", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit",
+           "logsumexp", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri", "pdtr", "pdtrc", "poch",
+           "polygamma", "pseudo_huber", "psi", "rel_entr", "rgamma", "round", "sinc", "softmax",
+           "stdtr", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta"]
 
 erf, erfc = el.erf, el.erfc
+cbrt, exp2, expm1, log1p, round = el.cbrt, el.exp2, el.expm1, el.log1p, ar.round_
 expit = el.logistic
 lgamma = gammaln = loggamma = prim.lgamma
 digamma = psi = prim.digamma
@@ -151,6 +157,62 @@ def exprel(x) -> Value:
     t = lo.where(flat, x, 0.0)
     series = ar.add(1.0, ar.mul(t, ar.add(0.5, ar.mul(t, ar.add(1 / 6, ar.mul(t, 1 / 24))))))
     return lo.where(flat, series, ar.div(el.expm1(far), far))
+
+
+def exp10(x) -> Value:
+    """10^x."""
+    return el.pow_(10.0, as_inexact(x, "exp10"))
+
+
+def boxcox(x, lmbda) -> Value:
+    """The Box-Cox transform (x^lmbda - 1) / lmbda, log x at 0: log(x) exprel(lmbda log(x))."""
+    x, lmbda = promote((as_array(x, "boxcox"), as_array(lmbda, "boxcox")), "boxcox", inexact=True)
+    log = el.log(x)
+    return ar.mul(log, exprel(ar.mul(lmbda, log)))
+
+
+def boxcox1p(x, lmbda) -> Value:
+    """`boxcox` of 1 + x, accurate near 0."""
+    x, lmbda = promote((as_array(x, "boxcox1p"), as_array(lmbda, "boxcox1p")), "boxcox1p", inexact=True)
+    log = el.log1p(x)
+    return ar.mul(log, exprel(ar.mul(lmbda, log)))
+
+
+def inv_boxcox(y, lmbda) -> Value:
+    """The x with boxcox(x, lmbda) = y."""
+    return el.exp(_log_inverse_boxcox(y, lmbda, "inv_boxcox"))
+
+
+def inv_boxcox1p(y, lmbda) -> Value:
+    """The x with boxcox1p(x, lmbda) = y, accurate near 0."""
+    return el.expm1(_log_inverse_boxcox(y, lmbda, "inv_boxcox1p"))
+
+
+def _log_inverse_boxcox(y, lmbda, name):
+    y, lmbda = promote((as_array(y, name), as_array(lmbda, name)), name, inexact=True)
+    flat = lo.eq(lmbda, 0)
+    power = lo.where(flat, 1.0, lmbda)
+    return lo.where(flat, y, ar.div(el.log1p(ar.mul(power, y)), power))
+
+
+def huber(delta, r) -> Value:
+    """r^2 / 2 for |r| <= delta, delta (|r| - delta / 2) beyond; +inf for delta < 0."""
+    delta, r = promote((as_array(delta, "huber"), as_array(r, "huber")), "huber", inexact=True)
+    size = ar.abs_(r)
+    inside = lo.le(size, delta)
+    body = lo.where(inside, ar.mul(0.5, ar.mul(r, r)), ar.mul(delta, ar.sub(size, ar.mul(0.5, delta))))
+    return lo.where(lo.lt(delta, 0), math.inf, body)
+
+
+def pseudo_huber(delta, r) -> Value:
+    """delta^2 (sqrt(1 + (r / delta)^2) - 1), without its cancellation for small r; +inf for delta < 0."""
+    delta, r = (as_array(v, "pseudo_huber") for v in (delta, r))
+    delta, r = promote((delta, r), "pseudo_huber", inexact=True)
+    flat = lo.eq(delta, 0)
+    scale = lo.where(flat, 1.0, delta)
+    t = ar.mul(r, ar.div(r, ar.mul(scale, scale)))
+    body = ar.div(ar.mul(ar.mul(scale, scale), t), ar.add(1.0, ar.sqrt(ar.add(1.0, t))))
+    return lo.where(lo.lt(delta, 0), math.inf, lo.where(flat, 0.0, body))
 
 
 # ---- x log y: linear in x, also at 0 ----
