@@ -3,12 +3,14 @@
 Both sides work on the same arrays of 16,384 in the same process, round by round; the C functions
 that take a microsecond and more see a sixteenth of them, so that a round fits a time slice. gcc -O2
 does + - * /; glibc does sqrt and fma (libquadmath's sqrt is wrong in a quarter of all cases);
-libquadmath does the functions. Ratios are of times per number, medians and best rounds. Without a
-compiler only our own times are shown.
+libquadmath does the functions; numpy-quaddtype, where it is installed, does all but fma. Ratios are of
+times per number, medians and best rounds. Without a compiler only our own times are shown.
 """
 from __future__ import annotations
 
 import ctypes
+import importlib
+import importlib.util
 import pathlib
 import shutil
 import subprocess
@@ -96,15 +98,35 @@ def pairs(library):
     return cases, ratios
 
 
+def quaddtype():
+    """Cases and ratios of numpy-quaddtype on the same numbers; none where it is not installed."""
+    cases, ratios = [], {}
+    if importlib.util.find_spec("numpy_quaddtype") is None:
+        return cases, ratios
+    dtype = importlib.import_module("numpy_quaddtype").QuadPrecDType()
+    a, b = (np.frombuffer(numbers(COUNT, seed).tobytes(), dtype) for seed in (0, 1))
+    for name, arity in OPERATIONS.items():
+        function = getattr(np, {"mul": "multiply", "div": "divide"}.get(name, name), None)
+        if function is not None:
+            case = f"{name} in numpy-quaddtype"
+            cases.append(Case(case, lambda f=function, x=(a, b)[:arity]: f(*x), COUNT))
+            ratios[f"{name}: times as fast as numpy-quaddtype"] = (case, name)
+    return cases, ratios
+
+
 def small_formats():
-    """Multiplication of bfloat16 and two 8-bit formats, words in and words out."""
+    """Sums and products of small formats, words in and words out: every word of 8 and 16 bits, numbers
+    about 1 of the formats with the range of binary32."""
     rng, cases = np.random.default_rng(3), []
-    for fmt in (tl.float8_e4m3fn, tl.float8_e5m2, tl.binary16, tl.Binary(8, 7)):
+    for fmt in (tl.float8_e4m3fn, tl.float8_e5m2, tl.binary16, tl.bfloat16.format, tl.tf32, tl.Binary(9, 22)):
         words = rng.integers(0, 1 << fmt.width, (2, COUNT)).astype(f"u{fmt.itemsize}")
+        if fmt.E >= 8:
+            words = (words & ((1 << fmt.F) - 1) | (fmt.bias << fmt.F)).astype(words.dtype)
         x, y = words.view(dtype_of(fmt))
-        kernel, out = fast.catalogue.small("mul", fast.narrow_layout(fmt)), np.empty_like(x)
-        cases.append(Case(f"mul {fmt!r}", lambda k=kernel, x=x, y=y, o=out: k(
-            COUNT, x.ctypes.data, y.ctypes.data, o.ctypes.data), COUNT))
+        for name in ("add", "mul"):
+            kernel, out = fast.catalogue.small(name, fast.narrow_layout(fmt)), np.empty_like(x)
+            cases.append(Case(f"{name} {fmt!r}", lambda k=kernel, x=x, y=y, o=out: k(
+                COUNT, x.ctypes.data, y.ctypes.data, o.ctypes.data), COUNT))
     return cases
 
 
@@ -126,7 +148,9 @@ def main(arguments):
     rounds = int(arguments[arguments.index("--rounds") + 1]) if "--rounds" in arguments else 15
     fast.WARM = 0
     cases, ratios = pairs(compiled_c())
-    cases += [*small_formats(), *mlp(), control()]
+    for found, more in (quaddtype(), (small_formats(), {})):
+        cases, ratios = cases + found, ratios | more
+    cases += [*mlp(), control()]
     ratios["MLP gradient over loss"] = ("MLP gradient", "MLP loss")
     timings = measure(cases, rounds)
     rates = {name: f"{t.items / t.best / 1e6:.1f} M/s at best" for name, t in timings.items()

@@ -50,8 +50,9 @@ def arithmetic(name, layout):
 def small(name, layout: Narrow):
     """The kernel ``(count, *operands, out)`` of an operation of `narrow` on a small format."""
     _, operands = narrow.OPERATIONS[name]
-    width = 2 * lanes(name)
-    text = drivers.narrow(narrow.body(layout, name), layout.bits, operands, width)
+    body, type = narrow.body(layout, name)
+    width = 2 * lanes("add") * (2 if type == "i32" else 1)
+    text = drivers.narrow(body, type, layout.bits, operands, width)
     return LIBRARY.function(text, 1, operands + 1)
 
 

@@ -7,7 +7,7 @@ up to twice the time. A group's words are unzipped within 128-bit lanes (one ins
 which permutes the elements of a group alike in all operands.
 """
 from tlgrad.kernels.expr.value import Value
-from tlgrad.kernels.softfloat.words import Words
+from tlgrad.kernels.softfloat.words import Words, resize
 
 LOOP = """define void @k(i64 %n, {parameters}) {{
 entry:
@@ -204,8 +204,8 @@ done:
 """
 
 
-def narrow(body, bits, inputs, lanes):
-    """The module text of a body on words of at most 64 bits, `lanes` at a time, in i64 lanes."""
+def narrow(body, type, bits, inputs, lanes):
+    """The module text of a body on words of at most 64 bits, `lanes` at a time, in lanes of `type`."""
     emitters = Words(lanes, block="head"), Words(1, block="last")
     emitters[1].names = emitters[0].names
     for emitter, index in zip(emitters, ("%i", "%j")):
@@ -214,10 +214,8 @@ def narrow(body, bits, inputs, lanes):
         for k in range(inputs):
             pointer = emitter.emit(f"getelementptr {kind}, ptr %a{k}, i64 {index}")
             loaded = emitter.emit(f"load {emitter.type(kind)}, ptr {pointer}, align {bits // 8}")
-            word = Value(emitter, loaded, kind)
-            operands.append(word if bits == 64 else word.make("zext", "i64", word))
-        word = body(*operands)
-        word = word if bits == 64 else word.make("trunc", kind, word)
+            operands.append(resize(Value(emitter, loaded, kind), type))
+        word = resize(body(*operands), kind)
         pointer = emitter.emit(f"getelementptr {kind}, ptr %out, i64 {index}")
         emitter.lines.append(f"  store {emitter.typed(word)}, ptr {pointer}, align {bits // 8}")
     text = NARROW.format(parameters=_parameters(inputs), lanes=lanes,

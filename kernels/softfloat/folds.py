@@ -103,34 +103,25 @@ done:
   ret void
 }}
 """
-DOT = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out) {{
+DOT = """define internal void @rows{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b,
+    ptr %out) noinline {{
 entry:
   %whole = and i64 %cols, -{width}
-  %some = icmp sgt i64 %rows, 0
-  br i1 %some, label %rowloop, label %done
-rowloop:
-  %i = phi i64 [ 0, %entry ], [ %i1, %rowend ]
-  %base = mul i64 %i, %cols
+{bases}
   %wide = icmp sgt i64 %whole, 0
   br i1 %wide, label %block, label %rest
 block:
-  %j = phi i64 [ 0, %rowloop ], [ %j1, %close ]
-  %cell = add i64 %base, %j
+  %j = phi i64 [ 0, %entry ], [ %j1, %close ]
 {start}
   %any = icmp sgt i64 %terms, 0
-  br i1 %any, label %head, label %finish
+  br i1 %any, label %head, label %close
 head:
   %t = phi i64 [ 0, %block ], [ %next, %head ]
   %ai = phi i64 [ %i, %block ], [ %ai1, %head ]
   %bj = phi i64 [ %j, %block ], [ %bj1, %head ]
-  %lo = phi {vector} [ {lo0}, %block ], [ {lo1}, %head ]
-  %hi = phi {vector} [ {hi0}, %block ], [ {hi1}, %head ]
+{phis}
   %flag = phi {mask} [ zeroinitializer, %block ], [ %flag1, %head ]
   %pa = getelementptr i128, ptr %a, i64 %ai
-  %ph = getelementptr i64, ptr %pa, i64 1
-  %al = load i64, ptr %pa, align 8
-  %ah = load i64, ptr %ph, align 8
-{splat}
 {lines}
   %flag1 = or {mask} %flag, {special}
   %ai1 = add i64 %ai, %rows
@@ -148,33 +139,54 @@ good:
 slow:
   %q = phi i64 [ 0, %check ], [ %q1, %slow ]
   %jq = add i64 %j, %q
-  call void @one(i64 %terms, i64 %rows, i64 %cols, i64 %i, i64 %jq, ptr %a, ptr %b, ptr %out)
+{slow}
   %q1 = add i64 %q, 1
   %qmore = icmp slt i64 %q1, {width}
   br i1 %qmore, label %slow, label %close
-finish:
-  br label %close
 close:
   %j1 = add i64 %j, {width}
   %again = icmp slt i64 %j1, %whole
   br i1 %again, label %block, label %rest
 rest:
   %tail = icmp slt i64 %whole, %cols
-  br i1 %tail, label %single, label %rowend
+  br i1 %tail, label %single, label %done
 single:
-  %s = phi i64 [ %whole, %rest ], [ %s1, %single ]
-  call void @one(i64 %terms, i64 %rows, i64 %cols, i64 %i, i64 %s, ptr %a, ptr %b, ptr %out)
-  %s1 = add i64 %s, 1
+  %jq1 = phi i64 [ %whole, %rest ], [ %s1, %single ]
+{single}
+  %s1 = add i64 %jq1, 1
   %left = icmp slt i64 %s1, %cols
-  br i1 %left, label %single, label %rowend
-rowend:
-  %i1 = add i64 %i, 1
-  %rowmore = icmp slt i64 %i1, %rows
-  br i1 %rowmore, label %rowloop, label %done
+  br i1 %left, label %single, label %done
 done:
   ret void
 }}
 """
+DOT_ROWS = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out) {{
+entry:
+  %ends = sub i64 %rows, {count}
+  %some = icmp sge i64 %ends, 0
+  br i1 %some, label %many, label %few
+many:
+  %i = phi i64 [ 0, %entry ], [ %i1, %many ]
+  call void @rows{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out)
+  %i1 = add i64 %i, {count}
+  %again = icmp sle i64 %i1, %ends
+  br i1 %again, label %many, label %few
+few:
+  %from = phi i64 [ 0, %entry ], [ %i1, %many ]
+  %any = icmp slt i64 %from, %rows
+  br i1 %any, label %last, label %done
+last:
+  %l = phi i64 [ %from, %few ], [ %l1, %last ]
+  call void @rows1(i64 %terms, i64 %rows, i64 %cols, i64 %l, ptr %a, ptr %b, ptr %out)
+  %l1 = add i64 %l, 1
+  %more = icmp slt i64 %l1, %rows
+  br i1 %more, label %last, label %done
+done:
+  ret void
+}}
+"""
+#: rows of a contraction whose sums are in flight together: one sum alone waits for its own last step
+ROWS = 3
 
 
 def _scalar(template, layout, body):
@@ -212,32 +224,71 @@ def contraction(layout, width, fused, multiply):
             return wide.fma(layout, x, y, acc)
         return wide.add(layout, acc, wide.mul(layout, x, y))
 
-    declarations, one = _scalar(DOT_ONE, layout, step)
-    emitter = Words(max(width, 2), block="head")
-    acc, start = _section(emitter, lambda: list(load_group(emitter, "%out", "%cell")))
-    spread, splat = _section(emitter, lambda: [_splat(emitter, n) for n in ("%al", "%ah")])
-    advance = _fused if fused else _multiply_add
-    (total, special), lines = _section(emitter, lambda: advance(emitter, multiply, spread))
-    _, finish = _section(emitter, lambda: store_group(emitter, "%out", "%cell", *total))
-    lanes = emitter.lanes
-    text = DOT.format(width=lanes, start=start, splat=splat, lines=lines, finish=finish,
-                      vector=f"<{lanes} x i64>", mask=f"<{lanes} x i1>", special=special.handle,
-                      **_handles(acc, total))
+    declarations, text = _scalar(DOT_ONE, layout, step)
     if width == 1:
-        text = text.replace(f"%whole = and i64 %cols, -{lanes}", "%whole = add i64 0, 0")
-    return _module({**declarations, **emitter.declarations}, one + text)
+        return _module(declarations, text + _scalar_rows(layout))
+    for count in {1, ROWS}:
+        emitter = Words(width, block="head")
+        text += _rows(emitter, count, multiply, fused)
+        declarations = {**declarations, **emitter.declarations}
+    return _module(declarations, text + DOT_ROWS.format(count=ROWS))
 
 
-def _multiply_add(emitter, multiply, spread):
-    low, high, special = multiply(*spread, *load_group(emitter, "%b", "%bj"))
-    return quad.add(*_pair(emitter, "%lo", "%hi"), low, high), special
+def _scalar_rows(layout):
+    """The driver of a layout without vectors: all columns of a row are single ones."""
+    head = DOT[:DOT.index("block:")].replace("%wide, label %block", "false, label %rest")
+    text = (head + DOT[DOT.index("rest:"):]).replace("label %block", "label %rest")
+    text = text.format(count=1, width=1, bases="", single=_one(0, "%jq1")).replace(
+        "%whole = and i64 %cols, -1", "%whole = add i64 0, 0")
+    return text + DOT_ROWS.format(count=1)
 
 
-def _fused(emitter, multiply, spread):
-    del multiply
-    low, high, special = fma(*spread, *load_group(emitter, "%b", "%bj"),
-                             *_pair(emitter, "%lo", "%hi"))
-    return (low, high), special
+def _one(row, column):
+    """A call of the scalar function for an entry, in row %i and `row` more."""
+    return (f"  %r{row}{column[1:]} = add i64 %i, {row}\n"
+            f"  call void @one(i64 %terms, i64 %rows, i64 %cols, i64 %r{row}{column[1:]}, i64 {column}, ptr %a, "
+            f"ptr %b, ptr %out)")
+
+
+def _rows(emitter, count, multiply, fused):
+    """The function that computes `count` rows at once."""
+    width, rows = emitter.lanes, range(count)
+    bases = "\n".join(f"  %i{r} = add i64 %i, {r}\n  %base{r} = mul i64 %i{r}, %cols" for r in rows)
+    cells = "\n".join(f"  %cell{r} = add i64 %base{r}, %j" for r in rows)
+    starts, start = _section(emitter, lambda: [list(load_group(emitter, "%out", f"%cell{r}")) for r in rows])
+    (totals, special), lines = _section(emitter, lambda: _steps(emitter, count, multiply, fused))
+    _, finish = _section(emitter, lambda: [store_group(emitter, "%out", f"%cell{r}", *totals[r]) for r in rows])
+    vector = f"<{width} x i64>"
+    phis = "\n".join(f"  %{half}{r} = phi {vector} [ {starts[r][k].handle}, %block ], "
+                     f"[ {totals[r][k].handle}, %head ]" for r in rows for k, half in enumerate(("lo", "hi")))
+    return DOT.format(count=count, width=width, bases=bases, start=cells + "\n" + start, phis=phis, lines=lines,
+                      finish=finish, mask=f"<{width} x i1>", special=special.handle,
+                      slow="\n".join(_one(r, "%jq") for r in rows),
+                      single="\n".join(_one(r, "%jq1") for r in rows))
+
+
+def _steps(emitter, count, multiply, fused):
+    """One step of each row: its new sums, and the lanes that some row's body does not cover."""
+    totals, special = [], None
+    b = list(load_group(emitter, "%b", "%bj"))
+    for r in range(count):
+        a, acc = _spread(emitter, r), _pair(emitter, f"%lo{r}", f"%hi{r}")
+        if fused:
+            low, high, mask = fma(*a, *b, *acc)
+        else:
+            low, high, mask = multiply(*a, *b, finite=True)
+            low, high, beyond = quad.add_finite(*acc, low, high)
+            mask = mask | beyond
+        totals.append((low, high))
+        special = mask if special is None else special | mask
+    return totals, special
+
+
+def _spread(emitter, row):
+    """The low and the high word of ``a[t, i + row]`` in all lanes."""
+    cell = emitter.emit(f"getelementptr i128, ptr %pa, i64 {row}")
+    high = emitter.emit(f"getelementptr i64, ptr {cell}, i64 1")
+    return [_splat(emitter, emitter.emit(f"load i64, ptr {p}, align 8")) for p in (cell, high)]
 
 
 def _pair(emitter, low, high):

@@ -1,13 +1,34 @@
-"""Vector bodies for formats of at most 24 fraction and 9 exponent bits, by way of binary64.
+"""Vector bodies for formats of at most 24 fraction and 9 exponent bits, by way of binary64 or binary32.
 
-Words are spread to binary64, exactly; one binary64 operation; one rounding back to words. Why that is
-the correctly rounded result: see `tlgrad.softfloat.small`.
+Words are spread to hardware numbers, exactly; one operation of theirs; one rounding back to words. Why
+that is the correctly rounded result: see `tlgrad.softfloat.small`, and `single` for binary32, which puts
+twice as many numbers in a vector.
 """
 from dataclasses import dataclass
 from math import frexp
 
 from tlgrad.kernels.expr.value import select, sqrt
-from tlgrad.kernels.softfloat.words import truth
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """The hardware format that stands in: its words are integers of `type`."""
+
+    type: str
+    width: int
+    F: int
+    bias: int
+
+    @property
+    def inf(self):
+        return (2 * self.bias + 1) << self.F
+
+    def word(self, power_of_two):
+        """The word of a power of two in the normal range."""
+        return self.bias - 1 + frexp(power_of_two)[1] << self.F
+
+
+BINARY64, BINARY32 = Carrier("i64", 64, 52, 1023), Carrier("i32", 32, 23, 127)
 
 
 @dataclass(frozen=True)
@@ -32,57 +53,82 @@ class Narrow:
         """The smallest normal number."""
         return 2.0 ** (1 - self.bias)
 
+    def like(self, c: Carrier):
+        """Whether the carrier's words are this format's with more fraction bits, subnormals included."""
+        return self.inf is not None and 2 * self.bias == (1 << self.E) - 2 and self.bias == c.bias
 
-def decode(f, w):
-    """The binary64 value of words in i64 lanes: a subnormal is a normal one less the hidden bit."""
+
+def single(f, name):
+    """Whether an operation may go by way of binary32.
+
+    Its 24 bits are at least twice the precision plus 2. Sums are exact below its normal range; products
+    must be, and quotients must not come near half of the least number there, or a result could be
+    rounded twice. Where that number is at least 2**-74, neither happens. In bfloat16, whose range is that
+    of binary32, 16 bits of a product from 2**-134 on fit above 2**-149, and a quotient of 8-bit numbers
+    that is not half a unit stays 2**-150 away from it; but fma needs the product of any two numbers.
+    """
+    if f.F > 10 or (f.max >> f.F) - f.bias > 127:
+        return False
+    if f.like(BINARY32):
+        return name in ("add", "sub", "sqrt") or (f.F <= 7 and name != "fma")
+    return 2 * (f.bias + f.F - 1) <= 149
+
+
+def carrier(f, name):
+    """What stands in for the format in an operation."""
+    return BINARY32 if single(f, name) else BINARY64
+
+
+def decode(f, w, c):
+    """The hardware number of each word, in lanes of the carrier's width."""
+    if f.like(c):
+        return (w << (c.width - 1 - f.E - f.F)).as_float()
     magnitude = w & (f.sign - 1)
-    low = magnitude.ult(1 << f.F)
-    bits = (magnitude << (52 - f.F)) + ((1023 - f.bias) << 52) + (truth(low, "i64") << 52)
-    value = bits.as_float()
-    value = select(low, value - f.least, value)
+    bits = (magnitude << (c.F - f.F)) + ((c.bias - f.bias) << c.F)
     if f.inf is not None:
-        value = select(magnitude.eq(f.inf), float("inf"), value)
-        value = select(magnitude > f.inf, float("nan"), value)
-    elif f.nan is not None:
+        end = c.inf - (f.inf << (c.F - f.F)) - ((c.bias - f.bias) << c.F)
+        bits = select(magnitude.ult(f.inf), bits, bits + end)
+    elif f.nan is not None and f.nan != f.sign:
+        bits = select(magnitude.eq(f.nan), c.inf | 1, bits)
+    low = magnitude.ult(1 << f.F)                      # subnormal: a normal one less the hidden bit
+    value = select(low, bits + (1 << c.F), bits).as_float()
+    value = select(low, value - f.least, value)
+    if f.nan == f.sign:
         value = select(w.eq(f.nan), float("nan"), value)
-        if f.nan != f.sign:
-            value = select(magnitude.eq(f.nan), float("nan"), value)
-    return (value.bits() | ((w & f.sign) << (63 - f.E - f.F))).as_float()
+    return (value.bits() | ((w & f.sign) << (c.width - 1 - f.E - f.F))).as_float()
 
 
-def encode(f, value):
-    """Round binary64 lanes to words, to nearest even."""
-    bits, drop = value.bits(), 52 - f.F
-    size = bits & ((1 << 63) - 1)
-    normal = size - ((1023 - f.bias) << 52)
-    normal = (normal + ((1 << drop - 1) - 1) + (normal.lshr(drop) & 1)).lshr(drop)
-    grid = f.least * 2.0 ** drop                       # adding it rounds to the least unit
-    tiny = (size.as_float() + grid).bits() - _bits_of(grid)
-    word = select(size.as_float() < f.least, tiny, normal)
-    over = word > f.max
-    beyond = f.inf if f.inf is not None else f.nan if f.nan is not None else f.max
-    word = select(over, beyond, word)
-    sign = bits.lshr(63) << (f.E + f.F)
+def encode(f, value, c):
+    """Round hardware numbers to words, to nearest even."""
+    bits, drop = value.bits(), c.F - f.F
+    size = bits & ((1 << c.width - 1) - 1)
+    bottom = 0 if f.like(c) else (c.bias - f.bias) << c.F
+    word = (size + ((1 << drop - 1) - 1 - bottom) + (size.lshr(drop) & 1)).lshr(drop)
+    if not f.like(c):
+        grid = f.least * 2.0 ** drop                   # adding it rounds to the least unit
+        tiny = (size.as_float() + grid).bits() - c.word(grid)
+        word = select(size.ult(c.word(f.least)), tiny, word)
+    over, bad = word.constant(f.max, c.type).ult(word), None
+    if f.inf is not None:
+        word, bad = select(over, f.inf, word), value.ne(value)
+    elif f.nan is not None:
+        bad = over                                     # NaN and infinity too: their words are the largest
+    else:
+        word, bad = select(over, f.max, word), value.ne(value)
+    sign = bits.lshr(c.width - 1 - f.E - f.F) & f.sign
     if not f.negative_zero:
         sign = select(word.eq(0), 0, sign)
-    bad = value.ne(value)
-    if beyond == f.nan:
-        bad = bad | over
     return select(bad, 0 if f.nan is None else f.nan, word | sign)
 
 
-def _bits_of(power_of_two):
-    return 1022 + frexp(power_of_two)[1] << 52
-
-
 def fma(a, b, c):
-    """a * b + c in binary64, rounded to odd: the product is exact, the error of the sum is known."""
+    """a * b + c, rounded to odd: the product is exact, the error of the sum is known."""
     product = a * b
     total = product + c
     back = total - product
     error = (product - (total - back)) + (c - back)
     bits = total.bits()
-    step = select((error > 0.0) ^ (total > 0.0), bits.constant(-1, "i64"), 1)
+    step = select((error > 0.0) ^ (total > 0.0), bits.constant(-1, bits.type), 1)
     fix = error.ne(0.0) & error.eq(error) & (bits & 1).eq(0)
     return select(fix, bits + step, bits).as_float()
 
@@ -93,6 +139,7 @@ OPERATIONS = {"add": (lambda a, b: a + b, 2), "sub": (lambda a, b: a - b, 2),
 
 
 def body(f, name):
-    """The body on words in i64 lanes."""
+    """``(the body on words in integer lanes, the type of the lanes)``."""
     operation, _ = OPERATIONS[name]
-    return lambda *words: encode(f, operation(*(decode(f, w) for w in words)))
+    c = carrier(f, name)
+    return (lambda *words: encode(f, operation(*(decode(f, w, c) for w in words)), c)), c.type

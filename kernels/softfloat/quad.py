@@ -6,7 +6,7 @@ the driver computes those lanes again with the scalar body, so that the words ar
 """
 from tlgrad.kernels.expr.value import sqrt as float_sqrt
 from tlgrad.kernels.softfloat.words import (
-    carry, clz, fshl, fshr, nearest, product32, select, shl0, shr0, small, truth, umax,
+    clz, fshl, fshr, nearest, product32, select, shl0, shr0, small, truth, umax,
     umin)
 
 SIGN, MAGNITUDE = 1 << 63, (1 << 63) - 1
@@ -27,17 +27,20 @@ def _by_magnitude(al, ah, bl, bh):
 
 
 def _align(low, high, count):
-    """(low, high) >> count with a sticky last bit; count below 2**15."""
-    back = -count + 64
-    l = shr0(low, count) | shl0(high, back) | shr0(high, count ^ 64)
-    h = shr0(high, count)
-    lost = (low ^ shl0(l, count)) | (high ^ (shl0(h, count) | shr0(l, back) | shl0(l, count ^ 64)))
-    return l | truth(lost.ne(0), "i64"), h
+    """(low, high) >> count with a sticky last bit, for high below 2**63 and any unsigned count."""
+    count = umin(count, 127)
+    far = ~count.ult(64)
+    lost = far & low.ne(0)
+    low, high = select(far, high, low), select(far, 0, high)
+    lost = lost | ((low << 1) << ((count ^ 63) & 63)).ne(0)
+    kept = fshr(high, low, count)                   # count modulo 64
+    return select(lost, kept | 1, kept), high.lshr(count & 63)
 
 
 def _round(low, high, up):
+    """(low, high) + up for an `up` of 0 or 1."""
     total = low + up
-    return total, high + carry(low, up, total)
+    return total, select(total.eq(0), high + up, high)
 
 
 def _limit(low, high):
@@ -45,33 +48,48 @@ def _limit(low, high):
     return select(over, 0, low), select(over, INF, high)
 
 
-def add(al, ah, bl, bh):
-    """a + b for all operands: significands at 14 bits above their place, one carry out to spare."""
-    (xl, xh), (yl, yh) = _by_magnitude(al, ah, bl, bh)
-    xm, ym = xh & MAGNITUDE, yh & MAGNITUDE
-    xe, ye = xm.lshr(48), ym.lshr(48)
-    x1 = umax(xe, 1)
+def _sum(x, y, xe, ye):
+    """``(low, high without a sign, mask of zeros, mask of unlike signs)`` of x + y, |x| >= |y|, as if no
+    exponent were special: significands at 14 bits above their place, one carry out to spare."""
+    (xl, xh), (yl, yh) = x, y
+    code = umax(xe, 1)
     fxh, fyh = _hidden(xh, xe), _hidden(yh, ye)
     sxh, sxl = fshl(fxh, xl, 14), xl << 14
-    syl, syh = _align(yl << 14, fshl(fyh, yl, 14), x1 - umax(ye, 1))
+    syl, syh = _align(yl << 14, fshl(fyh, yl, 14), code - umax(ye, 1))
     differ = (xh ^ yh).lshr(63)
     flip = -differ                                  # all ones to subtract: x + ~y + 1
     syl, syh = syl ^ flip, syh ^ flip
-    tl = sxl + syl + differ
-    th = sxh + syh + ((sxl & syl) | ((sxl | syl) & ~tl)).lshr(63)
-    zeros = select(th.eq(0), clz(tl) + 64, clz(th))
-    up = umin(zeros, x1)                            # stops at the least exponent: gradual underflow
-    rh = shl0(th, up) | shr0(tl, -up + 64) | shl0(tl, up ^ 64)
-    rl = shl0(tl, up)
+    tl, th = (sxl | differ) + syl, sxh + syh        # the last bits of sxl are 0
+    th = select(tl.ult(syl), th + 1, th)
+    empty = th.eq(0) & ~code.ult(64)                # a word at once, if the exponent allows
+    th, tl, code = select(empty, tl, th), select(empty, 0, tl), select(empty, code - 64, code)
+    up = umin(clz(th), code)                        # stops at the least exponent: gradual underflow
+    rh, rl = fshl(th, tl, up), tl << (up & 63)
     zero = (th | tl).eq(0)
-    code = select(zero, 0, x1 - up)
     ql = fshr(rh, rl, 15)
     low, high = _round(ql, rh.lshr(15), ((rl & 0x7fff) + 0x3fff + (ql & 1)).lshr(15))
-    low, high = _limit(low, high + (code << 48))
-    high = high | select(zero & differ.ne(0), 0, xh & SIGN)
+    return low, high + (select(zero, 0, code - up) << 48), zero, differ.ne(0)
+
+
+def add(al, ah, bl, bh):
+    """a + b for all operands."""
+    x, y = _by_magnitude(al, ah, bl, bh)
+    (xl, xh), xm, ym = x, x[1] & MAGNITUDE, y[1] & MAGNITUDE
+    low, high, zero, differ = _sum(x, y, xm.lshr(48), ym.lshr(48))
+    low, high = _limit(low, high)
+    high = high | select(zero & differ, 0, xh & SIGN)
     special = ~xm.ult(INF)
-    bad = (xm.ult(INF + 1) ^ True) | xl.ne(0) | (differ.ne(0) & ym.eq(INF))
+    bad = (xm.ult(INF + 1) ^ True) | xl.ne(0) | (differ & ym.eq(INF))
     return select(special, 0, low), select(special, select(bad, xh.like(NAN), xh), high)
+
+
+def add_finite(al, ah, bl, bh):
+    """a + b; an operand or a result that is not finite is flagged."""
+    x, y = _by_magnitude(al, ah, bl, bh)
+    xm = x[1] & MAGNITUDE
+    low, high, zero, differ = _sum(x, y, xm.lshr(48), (y[1] & MAGNITUDE).lshr(48))
+    special = ~umax(xm, high).ult(INF)
+    return low, high | select(zero & differ, 0, x[1] & SIGN), special
 
 
 def sub(al, ah, bl, bh):
@@ -85,9 +103,11 @@ def _limbs(low, high):
     return (low & LIMB, low.lshr(BITS) & LIMB, (low.lshr(58) | (sig << 6)) & LIMB, sig.lshr(23))
 
 
-def _finish(sign, zero, special, code, low, high):
+def _finish(sign, zero, special, code, low, high, finite=False):
     """Select zero results, and flag what the fast path does not cover; `code` is exponent - 1."""
-    low, high = _limit(low, high + (code << 48))
+    high = high + (code << 48)
+    if not finite:
+        low, high = _limit(low, high)
     low, high = select(zero, 0, low), select(zero, 0, high)
     return low, high | sign, special
 
@@ -108,33 +128,34 @@ def columns(al, ah, bl, bh):
     return t
 
 
-def mul(al, ah, bl, bh):
+def mul(al, ah, bl, bh, finite=False):
     """a * b, rounded from the columns of the exact product."""
     t = columns(al, ah, bl, bh)
     r3, r4, r5 = t[3] & LIMB, t[4] & LIMB, t[5] & LIMB
     low = r3.lshr(25) | (r4 << 4) | (r5 << 33) | (t[6] << 62)
     high = t[6].lshr(2)
-    sticky = truth(((t[0] | t[1] | t[2]) & LIMB).ne(0), "i64")
-    return _product_end(al, ah, bl, bh, low, high, (r3 << 1) | sticky, 26)
+    rest = select(((t[0] | t[1] | t[2]) & LIMB).ne(0), (r3 << 1) | 1, r3 << 1)
+    return _product_end(al, ah, bl, bh, low, high, rest, 26, finite)
 
 
-def _product_end(al, ah, bl, bh, low, high, rest, bits):
-    """Round a product of 113 or 114 bits (high:low) with `bits` bits and a sticky one below it."""
+def _product_end(al, ah, bl, bh, low, high, rest, bits, finite):
+    """Round a product of 113 or 114 bits (high:low) with `bits` bits and a sticky one below it; `finite`
+    flags overflow instead of giving infinity."""
     top = high.lshr(49)
     tall = top.ne(0)
     rest = select(tall, rest | (low << bits), rest << 1)
     rest = rest & ((1 << bits + 1) - 1)
-    low, high = select(tall, fshr(high, low, 1), low), select(tall, high.lshr(1), high)
+    low, high = fshr(high, low, top), high.lshr(top)
     low, high = _round(low, high, (rest + ((1 << bits) - 1) + (low & 1)).lshr(bits + 1))
     ea, eb = (ah & MAGNITUDE).lshr(48), (bh & MAGNITUDE).lshr(48)
     code = ea + eb + top - 16384
     zero = _zero(al, ah) | _zero(bl, bh)
-    below = ~code.ult(FAR) | umin(ea, eb).eq(0)
-    special = umax(ea, eb).eq(0x7fff) | (below & ~zero)
-    return _finish((ah ^ bh) & SIGN, zero, special, code, low, high)
+    outside = ~code.ult(0x7ffe if finite else FAR) | umin(ea, eb).eq(0)
+    special = umax(ea, eb).eq(0x7fff) | (outside & ~zero)
+    return _finish((ah ^ bh) & SIGN, zero, special, code, low, high, finite)
 
 
-def mul_ifma(al, ah, bl, bh):
+def mul_ifma(al, ah, bl, bh, finite=False):
     """`mul` by 52-bit products (AVX-512 IFMA): operands unmasked, b shifted so that the last place of
     the result is the bottom of limb 3, and the hidden bit of b added instead of multiplied."""
     lo, hi = _multiply_low, _multiply_high
@@ -155,8 +176,9 @@ def mul_ifma(al, ah, bl, bh):
     c4 = c4 + c3.lshr(52)
     c5 = c5 + c4.lshr(52)
     low, high = (c3 & mask) | (c4 << 52), fshl(c5, c4 << 12, 40)
-    sticky = truth(((c0 | c1) & mask).ne(0), "i64")
-    return _product_end(al, ah, bl, bh, low, high, ((c2 & mask) << 1) | sticky, 53)
+    rest = (c2 & mask) << 1
+    rest = select(((c0 | c1) & mask).ne(0), rest | 1, rest)
+    return _product_end(al, ah, bl, bh, low, high, rest, 53, finite)
 
 
 def _multiply_low(total, a, b):

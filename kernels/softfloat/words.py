@@ -102,11 +102,6 @@ def truth(mask, type):
     return mask.make("zext", type, mask)
 
 
-def carry(a, b, total):
-    """The carry out of ``total = a + b``, by logic alone: two instructions in a vector."""
-    return ((a & b) | ((a | b) & ~total)).lshr(width(a.type) - 1)
-
-
 def sticky_shift(x, count):
     """``x >> count`` with the last bit set if a set bit was shifted out; any unsigned count."""
     if width(x.type) <= 128:
@@ -205,6 +200,6 @@ def nearest(x):
     return (x + MAGIC).bits() - MAGIC_WORD
 
 
-__all__ = ["Value", "Words", "carry", "clz", "fshl", "fshr", "joined", "left_words", "nearest",
+__all__ = ["Value", "Words", "clz", "fshl", "fshr", "joined", "left_words", "nearest",
            "normalised", "product32", "resize", "right_words", "select", "shl0", "shr0", "signed", "small",
            "split_words", "sticky_shift", "truth", "umax", "umin", "width"]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from softfloat_operands import operands, random_numbers
 
+from tlgrad.kernels.softfloat import catalogue, drivers, narrow
+from tlgrad.kernels.softfloat.engine import LIBRARY
 from tlgrad.softfloat import array, convert, fast, reference, small, storage
 from tlgrad.softfloat import format as formats
 from tlgrad.softfloat.arith import Environment
@@ -97,7 +99,8 @@ def test_all_pairs_of_eight_bit_formats(fmt, name, compiled):
 
 
 @pytest.mark.parametrize("name", list(small.OPERATIONS))
-@pytest.mark.parametrize("fmt", [formats.bfloat16, formats.tf32, Binary(9, 24), Binary(4, 20),
+@pytest.mark.parametrize("fmt", [formats.bfloat16, formats.tf32, Binary(9, 24), Binary(4, 20), Binary(7, 10),
+                                 Binary(7, 10, bias=67), Binary(5, 10, specials="fn"),
                                  formats.float6_e3m2fn, formats.float4_e2m1fn], ids=repr)
 def test_small_formats_through_binary64(fmt, name, compiled):
     arity = {"fma": 3}.get(name, 1 if name in ("sqrt", "floor", "ceil", "trunc", "round") else 2)
@@ -105,6 +108,26 @@ def test_small_formats_through_binary64(fmt, name, compiled):
     got = small.evaluate(name, fmt, *arguments)
     want = reference.evaluate(name, fmt, arguments, got.shape, Environment())
     assert np.all(got == want) and np.all(array.evaluate(name, fmt, *arguments) == want)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["add", "mul", "div"])
+def test_all_pairs_of_bfloat16_by_way_of_binary32(name):
+    """2**32 pairs against binary64, about a minute: the range of binary32 leaves it no room to spare."""
+    layout = fast.narrow_layout(formats.bfloat16)
+    assert narrow.single(layout, name)
+    operation, inputs = narrow.OPERATIONS[name]
+    wide = narrow.BINARY64
+    text = drivers.narrow(lambda *w: narrow.encode(layout, operation(*(narrow.decode(layout, x, wide) for x in w)),
+                                                   wide), "i64", 16, inputs, 16)
+    kernels = catalogue.small(name, layout), LIBRARY.function(text, 1, 3)
+    every = np.arange(1 << 16, dtype=np.uint16)
+    outs = np.empty((2, 1 << 16), np.uint16)
+    for word in range(1 << 16):
+        one = np.full(1 << 16, word, np.uint16)
+        for kernel, out in zip(kernels, outs):
+            kernel(1 << 16, one.ctypes.data, every.ctypes.data, out.ctypes.data)
+        assert np.array_equal(*outs), hex(word)
 
 
 @pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "is_nan", "is_finite", "neg",

@@ -20,7 +20,7 @@ LANES = {"baseline": 1, "avx2": 4, "avx512": 8, "ifma": 8}
 def test_kernels_compile(tier):
     lanes, library, layout = LANES[tier], engine.Library(Machine(tier)), catalogue.BINARY128
     texts = {"mul wide": drivers.elementwise(wide.mul, layout, ["i128"] * 2, "i128"),
-             "narrow": drivers.narrow(narrow.body(narrow_layout(bfloat16), "fma"), 16, 3, 2 * lanes)}
+             "narrow": drivers.narrow(*narrow.body(narrow_layout(bfloat16), "fma"), 16, 3, 2 * lanes)}
     if lanes > 1:
         for name, body in catalogue.VECTOR.items():
             operands = catalogue.ARITHMETIC[name][1]

@@ -17,6 +17,8 @@ from tlgrad.softfloat.format import Binary, binary128
 from tlgrad.softfloat.storage import dtype_of
 
 WARM = 4096
+#: bytes of a cache line: a vector that crosses two is loaded twice
+LINE = 64
 WIDEST = 1024
 _seen: Counter = Counter()
 
@@ -40,6 +42,17 @@ def worth(key, size) -> bool:
 
 def _contiguous(arrays):
     return [np.ascontiguousarray(a) for a in arrays]
+
+
+def _aligned(array, copy=False):
+    """The array, row-major and on a cache line; with `copy`, always a new one."""
+    if not copy and array.flags.c_contiguous and array.ctypes.data % LINE == 0:
+        return array
+    raw = np.empty(array.nbytes + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
+    out = raw[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    out[...] = array
+    return out
 
 
 def _run(kernel, size, arrays, out):
@@ -101,7 +114,7 @@ def left_to_right(terms, start, fmt):
     """``((start + t0) + t1) + ...`` along axis 0."""
     if not covers(fmt) or not worth(("sum", fmt), terms.size):
         return None
-    packed, out = np.ascontiguousarray(terms), np.array(start, order="C")
+    packed, out = _aligned(terms), _aligned(start, copy=True)
     kernel = catalogue.fold(layout(fmt))
     kernel(terms.shape[0], start.size, packed.ctypes.data, out.ctypes.data)
     return out
@@ -111,7 +124,7 @@ def contract(a, b, start, fmt, fused):
     """Ordered sums over axis 0 of products of ``a[k, i]`` and ``b[k, j]``, from ``start[i, j]``."""
     if not covers(fmt) or not worth(("dot", fmt), a.shape[0] * start.size):
         return None
-    a, b, out = np.ascontiguousarray(a), np.ascontiguousarray(b), np.array(start, order="C")
+    a, b, out = np.ascontiguousarray(a), _aligned(b), _aligned(start, copy=True)
     kernel = catalogue.contraction(layout(fmt), fused)
     kernel(a.shape[0], a.shape[1], b.shape[1], a.ctypes.data, b.ctypes.data, out.ctypes.data)
     return out
