@@ -4,7 +4,8 @@ Both sides work on the same arrays of 16,384 in the same process, round by round
 that take a microsecond and more see a sixteenth of them, so that a round fits a time slice. gcc -O2
 does + - * /; glibc does sqrt and fma (libquadmath's sqrt is wrong in a quarter of all cases);
 libquadmath does the functions; numpy-quaddtype, where it is installed, does all but fma. Ratios are of
-times per number, medians and best rounds. Without a compiler only our own times are shown.
+times per number, medians and best rounds; every round follows one of the same kind that is not timed,
+so that both sides find their arrays in the cache. Without a compiler only our own times are shown.
 """
 from __future__ import annotations
 
@@ -64,8 +65,10 @@ def numbers(count, seed, low=-2, high=3):
     return words.view(dtype_of(tl.binary128)).reshape(count)
 
 
-def _call(function, count, *arrays):
-    function(ctypes.c_long(count), *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
+def _launch(function, *arrays, count=COUNT):
+    """A round of a compiled function on whole arrays: nothing but its call."""
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
+    return lambda: (function(ctypes.c_long(count), *pointers), arrays)[0]
 
 
 def ours(name, arguments):
@@ -74,8 +77,7 @@ def ours(name, arguments):
     if name not in fast.catalogue.ARITHMETIC:
         return lambda: array.evaluate(name, tl.binary128, *arguments)
     kernel = fast.catalogue.arithmetic(name, fast.layout(tl.binary128))
-    out = np.empty_like(arguments[0])
-    return lambda: kernel(COUNT, *(x.ctypes.data for x in arguments), out.ctypes.data)
+    return _launch(kernel, *arguments, np.empty_like(arguments[0]))
 
 
 def pairs(library):
@@ -87,13 +89,13 @@ def pairs(library):
         if library is not None:
             peer = getattr(library, name if name in ("add", "mul") else name + "_")
             count = COUNT if name in ("add", "mul", "div") else COUNT // 16
-            cases.append(Case(f"{name} in C", lambda f=peer, n=count: _call(f, n, a, b, out), count))
+            cases.append(Case(f"{name} in C", _launch(peer, a, b, out, count=count), count))
             ratios[f"{name}: times as fast as C"] = (f"{name} in C", name)
     a, b = a[:SIZE ** 2].reshape(SIZE, SIZE), b[:SIZE ** 2].reshape(SIZE, SIZE)
     start = np.zeros((SIZE, SIZE), a.dtype)
     cases.append(Case("matmul", lambda: array.contract(a, b, start, tl.binary128), SIZE ** 3))
     if library is not None:
-        cases.append(Case("matmul in C", lambda: _call(library.matmul, SIZE, a, b, out), SIZE ** 3))
+        cases.append(Case("matmul in C", _launch(library.matmul, a, b, out, count=SIZE), SIZE ** 3))
         ratios["matmul: times as fast as C"] = ("matmul in C", "matmul")
     return cases, ratios
 
@@ -124,9 +126,8 @@ def small_formats():
             words = (words & ((1 << fmt.F) - 1) | (fmt.bias << fmt.F)).astype(words.dtype)
         x, y = words.view(dtype_of(fmt))
         for name in ("add", "mul"):
-            kernel, out = fast.catalogue.small(name, fast.narrow_layout(fmt)), np.empty_like(x)
-            cases.append(Case(f"{name} {fmt!r}", lambda k=kernel, x=x, y=y, o=out: k(
-                COUNT, x.ctypes.data, y.ctypes.data, o.ctypes.data), COUNT))
+            kernel = fast.catalogue.small(name, fast.narrow_layout(fmt))
+            cases.append(Case(f"{name} {fmt!r}", _launch(kernel, x, y, np.empty_like(x)), COUNT))
     return cases
 
 
@@ -152,7 +153,7 @@ def main(arguments):
         cases, ratios = cases + found, ratios | more
     cases += [*mlp(), control()]
     ratios["MLP gradient over loss"] = ("MLP gradient", "MLP loss")
-    timings = measure(cases, rounds)
+    timings = measure([case._replace(prepare=case.round) for case in cases], rounds)
     rates = {name: f"{t.items / t.best / 1e6:.1f} M/s at best" for name, t in timings.items()
              if t.items > 1}
     found = {name: f"{_ratio(timings[a], timings[b], 'median'):.2f}, best rounds "
