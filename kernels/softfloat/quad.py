@@ -6,7 +6,7 @@ the driver computes those lanes again with the scalar body, so that the words ar
 """
 from tlgrad.kernels.expr.value import sqrt as float_sqrt
 from tlgrad.kernels.softfloat.words import (
-    clz, fshl, fshr, nearest, product32, select, shl0, shr0, small, truth, umax,
+    clz, fshl, fshr, nearest, product32, select, small, truth, umax,
     umin)
 
 SIGN, MAGNITUDE = 1 << 63, (1 << 63) - 1
