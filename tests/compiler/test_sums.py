@@ -101,3 +101,21 @@ def test_many_chunks_and_threads(monkeypatch):
         check(lambda x: contract.bind(x, x, x[0], labels=((0, 1), (0, 1), (1,)), out=(1,), summed=(0,),
                                       order="fused"), x)
     assert not want.kernels and x.size > WORTH_A_KERNEL
+
+
+@pytest.mark.parametrize("order", ["ordered", "fused", "tree"])
+def test_long_products_with_a_vector_read_the_matrix_in_place(order):
+    for dtype in ("float32", "float64"):
+        w, x, y = (entries(s, dtype, 8) for s in ((129, 200), (200,), (129,)))
+        for f in (lambda w, x, y: tl.matmul(w, x, order=order), lambda w, x, y: tl.matmul(y, w, order=order),
+                  lambda w, x, y: tl.matmul(w.T, y, order=order), lambda w, x, y: tl.vecdot(w, w, order=order)):
+            assert not check(f, w, x, y).kernels
+
+
+def test_free_einsum_of_operands_with_all_indices_is_one_pass():
+    x, y, z = (np.round(entries((40, 50), "float64", k), 1) for k in (1, 2, 3))
+    x, y, z = (np.nan_to_num(v, posinf=1, neginf=1) for v in (x, y, z))
+    for pattern in ("a b, a b, a b -> b", "a b, a b, a b -> a", "a b, a b, a b ->", "a b, a b, a b -> b a"):
+        letters = pattern.replace(" ", "")
+        got = np.asarray(tl.einsum(pattern, x, y, z, order="free"))
+        assert np.allclose(got, np.einsum(letters, x, y, z), rtol=1e-12)

@@ -64,12 +64,6 @@ def _moved(eqn: Eqn):
     return lambda x: [eqn.prim.bind(transpose.bind(x, perm=perm), **params)]
 
 
-def _one_nest(summed, kept) -> bool:
-    """True when kernels read the operands of a product in place: otherwise repeated operands would be
-    copied to the size of all products."""
-    return not kept or len(kept) == len(summed) == 1
-
-
 def _as_products(eqn: Eqn):
     if eqn.prim.name != "contract" or eqn.params["order"] != "ordered":
         return None
@@ -79,9 +73,8 @@ def _as_products(eqn: Eqn):
         return None
     sizes = label_sizes([a.shape for a in avals], labels)
     space = (*summed, *out)
-    if not _one_nest([k for k in summed if sizes[k] > 1], [k for k in out if sizes[k] > 1]) \
-            and prod(sizes.values()) > _SMALL:
-        return None
+    if prod(sizes.values()) > _SMALL:
+        return None                            # a nest of its own reads the operands in place
 
     def products(*values):
         result = None

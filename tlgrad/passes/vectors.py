@@ -1,4 +1,4 @@
-"""Products with a vector are sums of entrywise products, which fuse with what is around them.
+"""Short products with a vector are sums of entrywise products, which fuse with what is around them.
 
 For the order "ordered" both have the same words: each product is rounded, then added, left to right.
 """
@@ -13,6 +13,10 @@ from tlgrad.passes.simplify import rebuilt, renamed
 from tlgrad.transforms.stage import stage_closed
 
 
+#: entries of an operand up to which products fuse with what is around them; a nest of its own is faster
+FUSED = 1 << 14
+
+
 def _rest(ndim, *used):
     return tuple(k for k in range(ndim) if not any(k in group for group in used))
 
@@ -24,7 +28,7 @@ def _as_sum(eqn: Eqn):
         return None
     x, y = (a.aval for a in eqn.ins)
     x_rest, y_rest = _rest(x.ndim, p["contract"][0], p["batch"][0]), _rest(y.ndim, p["contract"][1], p["batch"][1])
-    if not p["contract"][0] or not prod(x.shape) or not prod(y.shape):
+    if not p["contract"][0] or not x.size or not y.size or max(x.size, y.size) > FUSED:
         return None
     if prod(y.shape[k] for k in y_rest) == 1:
         return lambda a, b: _rows(a, b, x_rest, p["contract"], p["batch"], eqn.outs[0].aval.shape)

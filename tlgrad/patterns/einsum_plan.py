@@ -71,7 +71,7 @@ def _new_plan(pattern, shapes, free, given) -> EinsumPlan:
     if 0 in shape or any(sizes[names[k]] == 0 for k in summed):
         steps: tuple[Step, ...] = ()
     elif free and len(operands) > 2:
-        steps = _path(operands, out, [sizes[n] for n in names])
+        steps = _one_pass(operands, out, summed) or _path(operands, out, [sizes[n] for n in names])
     else:
         steps = (Step(tuple(range(len(operands))), tuple(o.labels for o in operands), out, summed),)
     return EinsumPlan(operands, steps, shape, names, sizes, out, summed)
@@ -182,6 +182,17 @@ def _operand(term, shape, sizes, number) -> Operand:
 
 
 # ---- the path of "free" ----
+
+def _one_pass(operands, out, summed) -> tuple[Step, ...]:
+    """Where two operands have every index, a product of two would be as large as they are: one pass over
+    all of them, in many sums side by side.  No steps where another path may be better."""
+    if sum(len(o.labels) == len(out) + len(summed) for o in operands) < 2:
+        return ()
+    everything, labels = tuple(range(len(operands))), tuple(o.labels for o in operands)
+    if out or len(summed) < 2:
+        return (Step(everything, labels, out, summed),)
+    return Step(everything, labels, summed[-1:], summed[:-1]), Step((0,), (summed[-1:],), (), summed[-1:])
+
 
 def _path(operands, out, lengths) -> tuple[Step, ...]:
     """Two operands at a time, in opt_einsum's order."""

@@ -58,9 +58,18 @@ class Product:
 
 
 def can_contract(eqn: Eqn) -> bool:
-    """True when tiles compute this contraction in its order."""
+    """True when tiles compute this contraction in its order, and both operands have axes of their own:
+    otherwise it reads every entry once, and nothing is to be kept in registers."""
+    if eqn.ins[0].aval.size == 0 or _free_size(eqn, 0) == 1 or _free_size(eqn, 1) == 1:
+        return False
     return (eqn.ins[0].aval.dtype.name in TYPES and eqn.params["order"] != "free"
-            and eqn.outs[0].aval.size > 0 and prod(eqn.ins[0].aval.shape) > 0)
+            and eqn.outs[0].aval.size > 0)
+
+
+def _free_size(eqn: Eqn, side: int) -> int:
+    """Entries along the axes that one operand alone has in the result."""
+    shape, p = eqn.ins[side].aval.shape, eqn.params
+    return prod(n for k, n in enumerate(shape) if k not in p["contract"][side] and k not in p["batch"][side])
 
 
 def product_of(eqn: Eqn, x: View, y: View) -> Product:

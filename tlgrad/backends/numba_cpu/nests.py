@@ -201,7 +201,7 @@ class Lanes(Nest):
         for n, value in self.streams():
             if not self.strided(n):
                 direct[n] = self.e.at(pointers[n], self.e.i64("mul", base, SIZES[value.type]))
-                self.prefetch(n, direct[n], value.type)
+                self.prefetch(n, direct[n], value.type, base)
         where = direct if full is None else self.part(direct, left, full)
         for n, value in self.streams():
             if self.strided(n):
@@ -241,8 +241,8 @@ class Lanes(Nest):
             self.e.lines.append(f"  store {memory} {x}, ptr {there}, align {size}")
         self.e.loop(self.block_size, one)
 
-    def prefetch(self, n, pointer, type):
-        """Ask for the cache lines of a later block of operand n."""
+    def prefetch(self, n, pointer, type, base):
+        """Ask for the cache lines of a later block of operand n; this one starts at lane `base`."""
         for line in range(0, self.block_size * SIZES[type], 64):
             self.touch(self.e.at(pointer, AHEAD * SIZES[type] + line))
 

@@ -139,15 +139,19 @@ class Rows(Lanes):
         return [self.combine(o, acc, [line[m] for line in lines], left)
                 for m, (o, acc) in enumerate(zip(self.reduced, accs))]
 
-    def prefetch(self, n, pointer, type):
-        """Ask for terms further on, or in short rows for those of the next band."""
-        stride = self.words.get(("stride", n, 0))
-        ahead = str(AHEAD * SIZES[type])
-        if stride is not None:
-            near = self.e.emit(f"icmp slt i64 {self.words['size', 1]}, {4 * AHEAD}")
-            band = self.e.i64("mul", stride, self.lanes)
-            ahead = self.e.emit(f"select i1 {near}, i64 {band}, i64 {ahead}")
-        self.touch(self.e.at(pointer, ahead))
+    def prefetch(self, n, pointer, type, base):
+        """Ask for terms further on: in this row, or, beyond its end, in that of the next band."""
+        e, stride, size = self.e, self.words.get(("stride", n, 0)), SIZES[type]
+        if stride is None:
+            self.touch(e.at(pointer, str(AHEAD * size)))
+            return
+        terms = self.words["size", 1]
+        ahead = e.smin(terms, str(AHEAD))
+        inside = e.emit(f"icmp slt i64 {e.i64('add', base, ahead)}, {terms}")
+        beyond = e.i64("sub", e.i64("mul", stride, self.lanes), e.i64("mul", terms, size))
+        offset = e.i64("mul", ahead, size)
+        further = e.i64("add", offset, beyond)
+        self.touch(e.at(pointer, e.emit(f"select i1 {inside}, i64 {offset}, i64 {further}")))
 
     def line(self, pointers, base, left):
         """Compute L terms of one row; the vectors to reduce."""

@@ -60,7 +60,7 @@ def can_sum(eqn: Eqn) -> bool:
         exact = x.dtype.kind in "iu"
         return p.get("order", "ordered") in ("ordered", "fused") or exact
     if name == "dot_general":
-        return p["order"] != "free" and x.dtype.kind in "iu"
+        return p["order"] != "free"
     return True
 
 
