@@ -16,6 +16,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from tlgrad.softfloat import array, fast
 from tlgrad.softfloat.storage import dtype_of
 
 COUNT, SIZE = 16384, 96
+#: calls of one of our kernels in a round: one takes 10 to 60 us, less than wide vectors need to speed up
+CALLS = 16
 SOURCE = """
 #include <quadmath.h>
 #include <math.h>
@@ -68,7 +71,12 @@ def numbers(count, seed, low=-2, high=3):
 def _launch(function, *arrays, count=COUNT):
     """A round of a compiled function on whole arrays: nothing but its call."""
     pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
-    return lambda: (function(ctypes.c_long(count), *pointers), arrays)[0]
+
+    def run(calls=1):
+        for _ in range(calls):
+            function(ctypes.c_long(count), *pointers)
+        return arrays
+    return run
 
 
 def ours(name, arguments):
@@ -77,7 +85,7 @@ def ours(name, arguments):
     if name not in fast.catalogue.ARITHMETIC:
         return lambda: array.evaluate(name, tl.binary128, *arguments)
     kernel = fast.catalogue.arithmetic(name, fast.layout(tl.binary128))
-    return _launch(kernel, *arguments, np.empty_like(arguments[0]))
+    return partial(_launch(kernel, *arguments, np.empty_like(arguments[0])), CALLS)
 
 
 def pairs(library):
@@ -85,7 +93,8 @@ def pairs(library):
     a, b, out = numbers(COUNT, 0), numbers(COUNT, 1), numbers(COUNT, 2)
     cases, ratios = [], {}
     for name, arity in OPERATIONS.items():
-        cases.append(Case(name, ours(name, (a, b, a)[:arity]), COUNT))
+        items = COUNT * CALLS if name in fast.catalogue.ARITHMETIC else COUNT
+        cases.append(Case(name, ours(name, (a, b, a)[:arity]), items))
         if library is not None:
             peer = getattr(library, name if name in ("add", "mul") else name + "_")
             count = COUNT if name in ("add", "mul", "div") else COUNT // 16
@@ -127,7 +136,8 @@ def small_formats():
         x, y = words.view(dtype_of(fmt))
         for name in ("add", "mul"):
             kernel = fast.catalogue.small(name, fast.narrow_layout(fmt))
-            cases.append(Case(f"{name} {fmt!r}", _launch(kernel, x, y, np.empty_like(x)), COUNT))
+            calls = partial(_launch(kernel, x, y, np.empty_like(x)), CALLS)
+            cases.append(Case(f"{name} {fmt!r}", calls, COUNT * CALLS))
     return cases
 
 

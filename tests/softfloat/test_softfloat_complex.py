@@ -43,13 +43,47 @@ def test_arithmetic_follows_the_stated_order():
     assert tl.same_bits(tl.imag(quotient), (b - a * ratio) / (c + d * ratio))
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"])
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log10",
+                                  "asin", "acos", "atan", "asinh", "acosh", "atanh"])
 def test_functions_against_mpc(name):
-    z = tl.tensor(["0.3-1.7j", "-2.5+0.4j", "1+1e-20j"], C)
+    z = tl.tensor(["0.3-1.7j", "-2.5+0.4j", "1+1e-20j", "2-0.5j", "-0.75-0.1j", "1e-20+1e-19j"], C)
     for got, x in zip(getattr(tl, name)(z).tolist(), z.tolist()):
         with gmpy2.context(precision=300):
             want = getattr(gmpy2, name)(gmpy(x))
             assert abs(gmpy(got) - want) <= 16 * gmpy2.mpfr(2) ** -113 * abs(want)
+
+
+@pytest.mark.parametrize("name", ["expm1", "log1p", "log2", "exp2", "cbrt"])
+def test_functions_that_mpc_has_not(name):
+    """Against formulas in MPC at 300 bits, next to 0 and away from it."""
+    z = tl.tensor(["0.3-1.7j", "-0.25+0.4j", "1e-20-3e-21j"], C)
+    right = {"expm1": lambda w: gmpy2.exp(w) - 1, "log1p": lambda w: gmpy2.log(1 + w),
+             "log2": lambda w: gmpy2.log(w) / gmpy2.log(gmpy2.mpc(2)), "exp2": lambda w: gmpy2.mpc(2) ** w,
+             "cbrt": lambda w: gmpy2.exp(gmpy2.log(w) / 3)}[name]
+    for got, x in zip(getattr(tl, name)(z).tolist(), z.tolist()):
+        with gmpy2.context(precision=300):
+            want = right(gmpy(x))
+            assert abs(gmpy(got) - want) <= 16 * gmpy2.mpfr(2) ** -113 * abs(want)
+
+
+def test_branch_cuts_and_far_values():
+    """The sign of a zero says which side of a cut; sinh and cosh may overflow where their quotient does not."""
+    sides = tl.tensor(["2+0j", "2-0.0j"], C)
+    assert [str(w.real)[:6] for w in tl.acos(sides).tolist()] == ["0.0", "0.0"]
+    assert [complex(w.item()).imag < 0 for w in (tl.acos(sides)[0], tl.acos(sides)[1])] == [True, False]
+    assert [complex(w.item()).imag > 0 for w in (tl.atanh(sides)[0], tl.atanh(sides)[1])] == [True, False]
+    far = tl.tanh(tl.tensor(["20000+1j", "-20000+1j"], C)).tolist()
+    assert [complex(w).real for w in far] == [1.0, -1.0]
+    assert complex(tl.tan(tl.tensor("1+20000j", C)).item()) == 1j
+
+
+@pytest.mark.parametrize("name", ["asin", "acosh", "atanh", "log2"])
+def test_derivatives_of_inverse_functions(name):
+    z, f = tl.tensor("0.3-0.2j", C), getattr(tl, name)
+    step = tl.tensor("1e-12", tl.binary128)
+    slope = tl.grad(f, holomorphic=True)(z)
+    rough = (f(z + step) - f(z - step)) / (2 * step)
+    assert tl.abs(slope - rough).item() < 1e-18
 
 
 def test_the_three_kinds_of_derivative():

@@ -98,6 +98,10 @@ class _Real:
         """A Python number as a `_Real` of shape ()."""
         return _Real(array.of_numbers(value, self.fmt), self.fmt)
 
+    def constant(self, name):
+        """A constant of `array.constant` as a `_Real` of shape ()."""
+        return _Real(array.constant(name, self.fmt), self.fmt)
+
     def _other(self, other):
         return other if isinstance(other, _Real) else self.number(other)
 
@@ -187,10 +191,6 @@ def _plus(z, number):
     return z[0] + number, z[1]
 
 
-def _quotient(top, bottom):
-    return lambda z: div(top(z), bottom(z))
-
-
 def sin(z):
     """sin a cosh b + i cos a sinh b."""
     a, b = z
@@ -215,13 +215,91 @@ def cosh(z):
     return a.cosh() * b.cos(), a.sinh() * b.sin()
 
 
+def tanh(z):
+    """sinh z / cosh z; where the real part is so large that both overflow, 1 + i 4 sin b cos b exp(-2 a)."""
+    a, b = z
+    re, im = div(sinh(z), cosh(z))
+    size, far = a.abs(), a.abs().test("gt", a.fmt.precision + 8)
+    return (a.number(1).copysign(a)).where(far, re), (b.sin() * b.cos() * 4 * (-size * 2).exp()).where(far, im)
+
+
+def expm1(z):
+    """(expm1 a) cos b - 2 sin(b / 2)**2 + i exp(a) sin b: no cancellation next to 0."""
+    a, b = z
+    half = (b / 2).sin()
+    return a.expm1() * b.cos() - half * half * 2, (a.exp() * b.sin()).where(~b.test("eq", 0), b)
+
+
+def log1p(z):
+    """log1p(a (a + 2) + b**2) / 2 + i arg(1 + z) for |z| < 1/2, log(1 + z) elsewhere."""
+    a, b = z
+    (far, angle), close = log(_plus(z, 1)), (a * (a + 2) + b * b).log1p() / 2
+    return close.where(a.hypot(b).test("lt", 0.5), far), angle
+
+
+# ---- inverse functions: Kahan, "Branch cuts for complex elementary functions" (1987)
+
+def _roots(z):
+    """The roots of 1 - z and 1 + z."""
+    return sqrt((-z[0] + 1, -z[1])), sqrt((z[0] + 1, z[1]))
+
+
+def asin(z):
+    """atan2(a, Re pq) + i asinh(Im conj(p) q) with p and q the roots of 1 - z and 1 + z."""
+    p, q = _roots(z)
+    return z[0].atan2(p[0] * q[0] - p[1] * q[1]), (p[0] * q[1] - p[1] * q[0]).asinh()
+
+
+def acos(z):
+    """2 atan2(Re p, Re q) + i asinh(Im p conj(q)) with p and q the roots of 1 - z and 1 + z."""
+    p, q = _roots(z)
+    return p[0].atan2(q[0]) * 2, (q[0] * p[1] - q[1] * p[0]).asinh()
+
+
+def acosh(z):
+    """asinh(Re conj(p) q) + 2 i atan2(Im p, Re q) with p and q the roots of z - 1 and z + 1."""
+    p, q = sqrt(_plus(z, -1)), sqrt(_plus(z, 1))
+    return (p[0] * q[0] + p[1] * q[1]).asinh(), p[1].atan2(q[0]) * 2
+
+
+def atanh(z):
+    """log1p(4 a / ((1 - a)**2 + b**2)) / 4 + i atan2(2 b, (1 - a) (1 + a) - b**2) / 2, odd in a."""
+    a, b = z
+    size, square = a.abs(), b * b
+    less = -size + 1
+    re = (size * 4 / (less * less + square)).log1p() / 4
+    return re.copysign(a), (b * 2).atan2(less * (size + 1) - square) / 2
+
+
+def _turned(function):
+    """f(i z) / i: asinh from asin, atan from atanh."""
+    def run(z):
+        re, im = function((-z[1], z[0]))
+        return im, -re
+    return run
+
+
+def _scaled(z, factor):
+    return z[0] * factor, z[1] * factor
+
+
+def exp2(z):
+    """exp2(a) (cos(b ln 2) + i sin(b ln 2))."""
+    a, b = z
+    size, angle = a.exp2(), b * b.constant("ln2")
+    return size * angle.cos(), (size * angle.sin()).where(~b.test("eq", 0), angle)
+
+
 #: name -> function of (real, imaginary) pairs to a pair
 FUNCTIONS = {
     "add": lambda x, y: (x[0] + y[0], x[1] + y[1]), "sub": lambda x, y: (x[0] - y[0], x[1] - y[1]),
     "mul": mul, "div": div, "neg": lambda z: (-z[0], -z[1]), "conj": lambda z: (z[0], -z[1]),
     "exp": exp, "log": log, "sqrt": sqrt, "pow": power, "sin": sin, "cos": cos, "sinh": sinh,
-    "cosh": cosh, "tan": _quotient(sin, cos), "tanh": _quotient(sinh, cosh),
-    "expm1": lambda z: _plus(exp(z), -1), "log1p": lambda z: log(_plus(z, 1)),
+    "cosh": cosh, "tan": _turned(tanh), "tanh": tanh, "expm1": expm1, "log1p": log1p, "exp2": exp2,
+    "log2": lambda z: _scaled(log(z), z[0].constant("1/ln2")),
+    "log10": lambda z: _scaled(log(z), z[0].constant("1/ln10")),
+    "asin": asin, "acos": acos, "atan": _turned(atanh), "asinh": _turned(asin), "acosh": acosh,
+    "atanh": atanh, "cbrt": lambda z: power(z, _scaled(_unit(z), z[0].number(1) / 3)),
     "rsqrt": lambda z: div(_unit(z), sqrt(z)),
     "logistic": lambda z: div(_unit(z), _plus(exp((-z[0], -z[1])), 1)),
 }
