@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import gmpy2
+import mpmath
 import pytest
 
 from tlgrad.softfloat import arith, compare, convert, elementary, text
@@ -238,7 +239,7 @@ def test_neighbours_and_total_order():
 
 @pytest.mark.parametrize("name", ["exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin",
                                   "cos", "tan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-                                  "asin", "acos", "atan", "erf", "erfc", "cbrt", "lgamma"])
+                                  "asin", "acos", "atan", "erf", "erfc", "cbrt", "lgamma", "digamma"])
 @pytest.mark.parametrize("rounding", ["nearest", "up"])
 def test_elementary_against_mpfr(name, rounding):
     fmt, rng = binary128, random.Random(name)
@@ -263,6 +264,26 @@ def test_two_argument_functions_against_mpfr(name, peer):
         with gmpy_context(fmt):
             want = gmpy_word(fmt, peer(*(gmpy_value(fmt, w) for w in words)))
         assert got == want, ([hex(w) for w in words], hex(got), hex(want))
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_polygamma_against_mpmath(order):
+    """Next to 0, to poles and to a zero of digamma, and far out."""
+    quad = lambda x: Float(binary128, x)
+    for x in ("0.7", "1e-9", "1.4616321449683623412626595423257213", "-2.75", "-3.00000000000000000000000001", "1e30"):
+        got = Float.from_bits(binary128, elementary.evaluate(
+            "polygamma", binary128, quad(order).bits, quad(x).bits)).to_fraction()
+        with mpmath.workprec(400):
+            exact = quad(x).to_fraction()
+            want = mpmath.psi(order, mpmath.mpf(exact.numerator) / exact.denominator)
+            assert abs(mpmath.mpf(got.numerator) / got.denominator / want - 1) <= mpmath.mpf(2) ** -113
+    at = lambda n, x: str(Float.from_bits(binary128, elementary.evaluate(
+        "polygamma", binary128, quad(n).bits, quad(x).bits)))
+    assert [at(order, x) for x in ("0", "-1", "nan")] == [["-inf", "inf"][order % 2], ["nan", "inf"][order % 2], "nan"]
+    assert at(order, "1e-4930") == ("-1.0e+4930" if not order else ["-inf", "inf"][order % 2])
+    assert at("0.5", 1) == at(-1, 1) == "nan"
+    with pytest.raises(ValueError, match="orders n up to 1,000"):
+        at(1001, 1)
 
 
 def test_softplus_logistic_and_lgamma_of_a_negative():

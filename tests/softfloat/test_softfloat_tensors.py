@@ -104,6 +104,15 @@ def test_tails_of_derivatives():
     assert f"{elementary.softplus(quad(-1000)).item():.18e}" == "5.075958897549456765e-435"
 
 
+def test_gamma_functions_have_derivatives_of_every_order():
+    lgamma, x = tl.special.lgamma, quad("3.5")
+    found = [f(x).item() for f in (lgamma, tl.grad(lgamma), tl.grad(tl.grad(lgamma)))]
+    with gmpy2.context(precision=200):
+        assert f"{found[1]:.30f}" == f"{gmpy2.digamma(3.5):.30f}"
+    assert f"{found[0]:.30f}" == "1.200973602347074224816021881451"
+    assert f"{found[2]:.30f}" == "0.330357756100234864972801055494"
+
+
 def test_higher_derivatives_of_tanh():
     right = [".46211715726000976", ".78644773296592741", "-.72686198138358728",
              "-.56520928825977036", "3.9522195637245831", "-3.2666864719713927"]

@@ -15,11 +15,11 @@ import math
 
 from mpmath import libmp
 
+from tlgrad.softfloat import gammas, ziv
 from tlgrad.softfloat.arith import Environment, invalid, propagate, round_pack
 from tlgrad.softfloat.format import FINITE, INFINITE, NAN
 from tlgrad.softfloat.power import pow_settle
 from tlgrad.softfloat.settle import far, near, pole, tiny, top, whole
-from tlgrad.softfloat.ziv import EVALUATE, ziv
 
 REDUCTION_LIMIT = 1 << 22
 
@@ -36,7 +36,7 @@ def evaluate(name, fmt, *words, env=None):
     if any(p.kind == NAN for p in parts) and name not in ("pow", "hypot"):
         return propagate(fmt, env, *words)
     word = settle(fmt, words, parts, env)
-    return ziv(fmt, EVALUATE[name], parts, env) if word is None else word
+    return ziv.ziv(fmt, EVALUATE[name], parts, env) if word is None else word
 
 
 def _flat(fmt):
@@ -278,18 +278,6 @@ def _softplus(fmt, words, parts, env):
     return None
 
 
-def _lgamma(fmt, words, parts, env):
-    (x,) = parts
-    if x.kind == INFINITE:
-        return fmt.infinity()
-    value = whole(x) if top(x) <= fmt.F + 2 or not x.sign else -1
-    if value is not None and value <= 0:
-        return pole(fmt, 0, env)
-    if value in (1, 2):
-        return fmt.zero()
-    return far(fmt, 0, True, env) if top(x) > fmt.emax + 1 - fmt.E // 2 else None
-
-
 def _hypot(fmt, words, parts, env):
     x, y = parts
     if INFINITE in (x.kind, y.kind):
@@ -362,8 +350,9 @@ SETTLE = {
     "asin": _within_one(1, lambda fmt, sign, env: _pi(fmt, sign, -1, env)), "acos": _acos,
     "atan": _odd(-1, lambda fmt, sign, env: _pi(fmt, sign, -1, env)), "atan2": _atan2,
     "erf": _erf, "erfc": _erfc, "cbrt": _cbrt, "pow": pow_settle, "hypot": _hypot,
-    "logistic": _logistic, "softplus": _softplus, "lgamma": _lgamma, "rsqrt": _rsqrt,
+    "logistic": _logistic, "softplus": _softplus, "rsqrt": _rsqrt, **gammas.SETTLE,
 }
+EVALUATE = {**ziv.EVALUATE, **gammas.EVALUATE}
 FUNCTIONS = tuple(SETTLE)
 
 
@@ -385,4 +374,4 @@ def constant(name, fmt):
     >>> hex(constant("pi", binary64))
     '0x400921fb54442d18'
     """
-    return ziv(fmt, _CONSTANTS[name], (), Environment())
+    return ziv.ziv(fmt, _CONSTANTS[name], (), Environment())

@@ -99,26 +99,6 @@ def acos(x, prec):
     return libmp.mpf_shift(libmp.mpf_asin(libmp.mpf_sqrt(half, prec + 16), prec + 8), 1)
 
 
-def lgamma(x, prec):
-    """log |gamma(x)|; near its zeros the precision grows by what cancels."""
-    extra = 32
-    while True:
-        value = _lgamma_once(x, prec + extra)
-        lost = max(0, 4 - magnitude(value)) if value[1] else prec + extra
-        if extra > lost + 24 + max(0, magnitude(x)):
-            return value
-        extra = 2 * extra + lost + max(0, magnitude(x))
-
-
-def _lgamma_once(x, prec):
-    if not x[0]:
-        return libmp.mpf_loggamma(x, prec)
-    reflected = mpf_add(fone, mpf_neg(x), prec + 64 + x[3])
-    sine = libmp.mpf_abs(libmp.mpf_sin_pi(x, prec))
-    front = mpf_log(mpf_div(libmp.mpf_pi(prec), sine, prec), prec)
-    return libmp.mpf_sub(front, libmp.mpf_loggamma(reflected, prec), prec)
-
-
 EVALUATE = {
     "exp": mpf_exp, "exp2": exp2, "expm1": expm1, "log": mpf_log, "log1p": log1p,
     "log2": log_over(libmp.mpf_ln2), "log10": log_over(libmp.mpf_ln10),
@@ -127,5 +107,5 @@ EVALUATE = {
     "asinh": libmp.mpf_asinh, "acosh": acosh, "atanh": libmp.mpf_atanh,
     "asin": libmp.mpf_asin, "acos": acos, "atan": libmp.mpf_atan, "atan2": libmp.mpf_atan2,
     "erf": libmp.mpf_erf, "erfc": libmp.mpf_erfc, "pow": power, "logistic": logistic,
-    "softplus": softplus, "lgamma": lgamma,
+    "softplus": softplus,
 }
