@@ -6,7 +6,7 @@ _here = _pathlib.Path(__file__).parent
 if not (_here / "kernels").exists():
     __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
 
-from tlgrad import conv, errors, fft, linalg, numpy, protocols, random, scipy, special
+from tlgrad import conv, errors, fft, interop, linalg, numpy, protocols, random, scipy, special
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp

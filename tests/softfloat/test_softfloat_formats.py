@@ -270,7 +270,8 @@ def test_two_argument_functions_against_mpfr(name, peer):
 def test_polygamma_against_mpmath(order):
     """Next to 0, to poles and to a zero of digamma, and far out."""
     quad = lambda x: Float(binary128, x)
-    for x in ("0.7", "1e-9", "1.4616321449683623412626595423257213", "-2.75", "-3.00000000000000000000000001", "1e30"):
+    for x in ("0.7", "1e-9", "1.4616321449683623412626595423257213", "-2.75", "-3.00000000000000000000000001",
+              "1e30"):
         got = Float.from_bits(binary128, elementary.evaluate(
             "polygamma", binary128, quad(order).bits, quad(x).bits)).to_fraction()
         with mpmath.workprec(400):
@@ -279,7 +280,8 @@ def test_polygamma_against_mpmath(order):
             assert abs(mpmath.mpf(got.numerator) / got.denominator / want - 1) <= mpmath.mpf(2) ** -113
     at = lambda n, x: str(Float.from_bits(binary128, elementary.evaluate(
         "polygamma", binary128, quad(n).bits, quad(x).bits)))
-    assert [at(order, x) for x in ("0", "-1", "nan")] == [["-inf", "inf"][order % 2], ["nan", "inf"][order % 2], "nan"]
+    assert [at(order, x) for x in ("0", "-1", "nan")] == [
+        ["-inf", "inf"][order % 2], ["nan", "inf"][order % 2], "nan"]
     assert at(order, "1e-4930") == ("-1.0e+4930" if not order else ["-inf", "inf"][order % 2])
     assert at("0.5", 1) == at(-1, 1) == "nan"
     with pytest.raises(ValueError, match="orders n up to 1,000"):

@@ -1,0 +1,4 @@
+"""Files that other libraries write and read."""
+from tlgrad.interop import safetensors
+
+__all__ = ["safetensors"]
