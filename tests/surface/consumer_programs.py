@@ -11,7 +11,6 @@ import warnings
 
 os.environ["SCIPY_ARRAY_API"] = "1"
 
-import array_api_extra as xpx                                                       # noqa: E402
 import numpy as np                                                                  # noqa: E402
 import scipy.differentiate                                                          # noqa: E402
 import scipy.optimize.elementwise                                                   # noqa: E402
@@ -19,6 +18,11 @@ import sklearn                                                                  
 from scipy import cluster, fft, integrate, linalg, optimize, signal, spatial, special, stats  # noqa: E402
 from sklearn import (decomposition, discriminant_analysis, kernel_approximation, linear_model,  # noqa: E402
                      metrics, mixture, naive_bayes, preprocessing)
+
+try:
+    import array_api_extra as xpx
+except ImportError:
+    from sklearn.externals import array_api_extra as xpx
 
 import tlgrad as tl                                                                 # noqa: E402
 import tlgrad.numpy as tn                                                           # noqa: E402

@@ -181,8 +181,10 @@ def angle(z, deg: bool = False) -> Value:
 
 
 def isinf(x) -> Value:
-    """True for infinities."""
+    """True for infinities; for complex numbers when either part is infinite, the other one NaN included."""
     x = as_array(x, "isinf")
+    if x.dtype.kind == "c":
+        return lo.or_(isinf(real(x)), isinf(imag(x)))
     return lo.not_(lo.or_(lo.is_finite(x), lo.is_nan(x)))
 
 

@@ -42,7 +42,7 @@ def integer_power_of_integers(x, y):
         raise ValueError("integers to negative integer powers are not integers; "
                          "convert the base: tl.convert(x, tl.float64) ** y")
     result, base = x * 0 + y * 0 + 1, x + y * 0
-    for k in range(max(1, y.dtype.bits - 1)):
+    for k in range(max(1, y.dtype.bits - (y.dtype.kind == "i"))):
         bit = lo.and_(lo.shift_right(y, k), 1)
         result = lo.where(bit == 1, result * base, result)
         base = base * base
