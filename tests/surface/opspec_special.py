@@ -58,6 +58,12 @@ def at(prim, first, *rest):
     return f, rest, lambda *x: prim.impl(np.full(x[0].shape, first), *x)
 
 
+def of_last(prim, first, second, x):
+    """`prim` with its first two operands held fixed."""
+    return (lambda x: prim(first, second, x), (x,),
+            lambda x: prim.impl(np.full(x.shape, first), np.full(x.shape, second), x))
+
+
 TWO = [
     Calls("polygamma", (at(sp.polygamma, 2.0, X),)), Calls("zeta", (at(sp.zeta, 2.5, X),)),
     Calls("beta", ((sp.beta, (X, X[::-1].copy()), sp.beta.impl),)),
@@ -66,10 +72,11 @@ TWO = [
     Calls("gammaincc", ((sp.gammaincc, (X, X[::-1].copy()), sp.gammaincc.impl),), 1),
     Calls("gammainc_by_a", (at(sp.gammainc_by_a, 1.5, X),), 1),
     Calls("betainc", ((sp.betainc, (X, X[::-1].copy(), P), sp.betainc.impl),), 1),
-    Calls("betainc_by_a", ((lambda x: sp.betainc_by_a(1.5, 2.0, x), (P,), lambda x: sp.betainc_by_a.impl(
-        np.full(3, 1.5), np.full(3, 2.0), x)),), 1),
-    Calls("betainc_by_b", ((lambda x: sp.betainc_by_b(1.5, 2.0, x), (P,), lambda x: sp.betainc_by_b.impl(
-        np.full(3, 1.5), np.full(3, 2.0), x)),), 1),
+    Calls("gammainc_by_aa", (at(sp.gammainc_by_aa, 1.5, X),), 1),
+    Calls("zeta_by_s", ((lambda s, q: sp.zeta_by_s(1.0, s, q), (X + 1, P), lambda s, q: sp.zeta_by_s.impl(
+        np.full(3, 1.0), s, q)),)),
+    *[Calls(f"betainc_by_{by}", (of_last(getattr(sp, f"betainc_by_{by}"), 1.5, 2.0, P),), 1)
+      for by in ("a", "b", "aa", "ab", "bb")],
     Calls("jv", (at(sp.jv, 2.5, X),)), Calls("yv", (at(sp.yv, 2.5, X),)), Calls("iv", (at(sp.iv, 2.5, X),)),
     Calls("ive", (at(sp.ive, 2.5, X),)),
 ]

@@ -1,4 +1,5 @@
 """Special functions: derivatives in every argument against mpmath, limits at hard points, tails."""
+import itertools
 import math
 
 import mpmath
@@ -24,7 +25,7 @@ CASES = [
      lambda a, b, x: M.betainc(a, b, 0, x, regularized=True), (0, 1, 2), 1e-12),
     ("betaln", [(0.3, 2.5), (20.0, 2.5)], lambda a, b: M.log(M.beta(a, b)), (0, 1), 1e-13),
     ("polygamma", [(1.0, 0.3), (5.0, 20.0)], M.polygamma, (1,), 1e-13),
-    ("zeta", [(3.0, 0.3), (1.5, 20.0)], M.zeta, (1,), 1e-13),
+    ("zeta", [(3.0, 0.3), (1.5, 20.0)], M.zeta, (0, 1), 1e-13),
     ("log_ndtr", [(-200.0,), (-40.0,), (-1.0,), (0.5,), (6.0,)], lambda x: M.log(M.ncdf(x)), (0,), 1e-13),
     ("i0e", [(0.5,), (20.0,), (200.0,), (1e6,)], lambda x: M.exp(-x) * M.besseli(0, x), (0,), 2e-13),
     ("i1e", [(0.5,), (20.0,), (200.0,), (1e6,)], lambda x: M.exp(-x) * M.besseli(1, x), (0,), 2e-13),
@@ -86,8 +87,50 @@ def test_logsumexp_with_weights():
 def test_missing_derivatives_say_so():
     with pytest.raises(UnsupportedError, match="operand v"):
         tl.grad(lambda v: S.jn(v, 1.0))(2.0)
-    with pytest.raises(UnsupportedError, match="first derivative by a"):
-        tl.hessian(lambda a: S.gammainc(a, 1.0))(2.0)
+    with pytest.raises(UnsupportedError, match="to order 2"):
+        tl.grad(tl.hessian(lambda a: S.gammainc(a, 1.0)))(2.0)
+    with pytest.raises(UnsupportedError, match="to order 2"):
+        tl.grad(tl.hessian(lambda a: S.betainc(a, 1.0, 0.5)))(2.0)
+
+
+def _betainc(a, b, x):
+    return M.betainc(a, b, 0, x, regularized=True)
+
+
+#: function, reference, points, bound of the second derivatives
+SECOND = [
+    (S.gammainc, lambda a, x: M.gammainc(a, 0, x, regularized=True),
+     [(0.5, 0.1), (2.5, 2.0), (10.0, 30.0), (0.01, 1e-3), (100.0, 130.0)], 1e-13),
+    (S.betainc, _betainc, [(2.0, 3.0, 0.1), (0.5, 0.7, 0.9), (30.0, 4.0, 0.6), (0.05, 1.0, 1e-6)], 1e-13),
+    (S.zeta, M.zeta, [(1.01, 0.5), (3.0, 0.3), (2.5, 20.0), (30.0, 0.05)], 1e-14),
+    (S.log_ndtr, lambda x: M.log(M.erfc(-x / M.sqrt(2)) / 2),
+     [(-1e4,), (-200.0,), (-12.5,), (-11.9,), (-1.0,), (3.0,)], 1e-14),
+    (S.stdtr, lambda v, t: M.betainc(v / 2, 0.5, 0, v / (v + t * t), regularized=True) / 2,
+     [(3.0, -1.5), (30.0, -8.0)], 1e-12),
+    (S.fdtrc, lambda n, d, x: 1 - _betainc(n / 2, d / 2, n * x / (n * x + d)), [(3.0, 4.0, 50.0)], 1e-12),
+]
+
+
+@pytest.mark.parametrize("f, reference, point, bound", [(f, r, x, b) for f, r, xs, b in SECOND for x in xs],
+                         ids=lambda v: getattr(v, "__name__", None) or str(v))
+def test_second_derivatives_in_all_arguments(f, reference, point, bound):
+    found = tl.hessian(lambda v: f(*[v[k] for k in range(len(point))]))(tl.tensor(point))
+    for i, j in itertools.combinations_with_replacement(range(len(point)), 2):
+        orders = [0] * len(point)
+        orders[i] += 1
+        orders[j] += 1
+        with M.workdps(80):
+            slope = M.diff(reference, tuple(map(M.mpf, point)), tuple(orders))
+        assert abs(found[i, j].item() - slope) <= bound * abs(slope)
+
+
+@pytest.mark.parametrize("point", [(1.001, 1.0), (1.5, 1e6), (4.0, 0.01), (2.0, 1.0)])
+def test_zeta_by_its_exponent(point):
+    d = S.zeta
+    for order in (1, 2, 3):
+        d = tl.grad(d)
+        right = M.zeta(*map(M.mpf, point), order)
+        assert abs(d(*point).item() - right) <= 4e-15 * abs(right)
 
 
 def test_scipy_ufuncs_on_traced_values():

@@ -16,15 +16,18 @@ PARTS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, inf, -inf, nan]
 COMPLEX = np.array([complex(a, b) for a in PARTS for b in PARTS])
 INTEGERS = np.array([0, 1, 2, 3, 7, -1, -2, -7, 127, -128])
 
-ONE = ("abs acos acosh asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log log1p "
-       "log2 log10 logical_not negative positive real reciprocal round sign signbit sin sinh square sqrt tan tanh "
-       "trunc").split()
+ONE = ("abs acos acosh asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan "
+       "log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin sinh square sqrt "
+       "tan "
+       "tanh trunc").split()
 TWO = ("add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp "
-       "logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract").split()
-WHOLE = ("add subtract multiply bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift maximum "
-         "minimum floor_divide remainder pow less less_equal greater equal").split()
+       "logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder "
+       "subtract").split()
+WHOLE = ("add subtract multiply bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+         "maximum minimum floor_divide remainder pow less less_equal greater equal").split()
 #: of complex operands: real only in the standard; or the sign of a zero or NaN part that the standard leaves open
-REAL_ONLY = set("ceil floor round trunc signbit atan2 copysign greater greater_equal hypot less less_equal logaddexp "
+REAL_ONLY = set("ceil floor round trunc signbit atan2 copysign greater greater_equal hypot less less_equal "
+         "logaddexp "
                 "maximum minimum nextafter floor_divide remainder imag".split())
 OPEN = {"reciprocal", "sign"}
 

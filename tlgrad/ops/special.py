@@ -11,11 +11,11 @@ from math import pi, sqrt as _sqrt
 import numpy as np
 
 from tlgrad.errors import UnsupportedError
-from tlgrad.ops import meaning, quadrature
+from tlgrad.ops import hurwitz, meaning, quadrature
 from tlgrad.ops.arithmetic import abs_, add, div, floor, mul, neg, sign, sqrt, sub
 from tlgrad.ops.define import elementwise
 from tlgrad.ops.elementary import exp, log, log1p
-from tlgrad.ops.logic import eq, gt, where
+from tlgrad.ops.logic import eq, gt, lt, where
 
 
 def _through_scipy(name):
@@ -80,8 +80,18 @@ def _odd(n):
 
 
 zeta = special("zeta", "Hurwitz zeta: sum over k >= 0 of (k + q)^-s, s > 1.", [
-    no_derivative("zeta", "s", "the series has no closed derivative; SciPy offers none"),
-    lambda y, s, q: neg(mul(s, zeta(add(s, 1.0), q)))], names="s q")
+    lambda y, s, q: zeta_by_s(1.0, s, q), lambda y, s, q: neg(mul(s, zeta(add(s, 1.0), q)))], names="s q")
+zeta_by_s = special("zeta_by_s", "The m-th derivative of the Hurwitz zeta function by s, m = 0, 1, 2, ....", [
+    no_derivative("zeta_by_s", "m", "it is an integer"), lambda y, m, s, q: zeta_by_s(add(m, 1.0), s, q),
+    lambda y, m, s, q: neg(add(mul(s, zeta_by_s(m, add(s, 1.0), q)), _lower_zeta(m, add(s, 1.0), q)))],
+    names="m s q", run=quadrature.in_double(hurwitz.derivatives_by_s))
+
+
+def _lower_zeta(m, s, q):
+    """m times the derivative of order m - 1: what differentiating the logarithms by q gives."""
+    none = eq(m, 0.0)
+    return where(none, 0.0, mul(m, zeta_by_s(where(none, 0.0, sub(m, 1.0)), s, q)))
+
 
 betaln = special("betaln", "log|beta(a, b)|.", [lambda y, a, b: sub(digamma(a), digamma(add(a, b))),
                                                lambda y, a, b: sub(digamma(b), digamma(add(a, b)))], names="a b")
@@ -91,6 +101,10 @@ beta = special("beta", "Beta function: gamma(a) gamma(b) / gamma(a + b).", [
 
 
 # ---- incomplete gamma and beta ----
+
+def _square(x):
+    return mul(x, x)
+
 
 def _gamma_density(a, x):
     """x^(a-1) exp(-x) / gamma(a), through logarithms; its limits at x = 0."""
@@ -106,9 +120,13 @@ gammainc = special("gammainc", "Regularised lower incomplete gamma function P(a,
 gammaincc = special("gammaincc", "Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x).", [
     lambda y, a, x: neg(gammainc_by_a(a, x)), lambda y, a, x: neg(_gamma_density(a, x))], names="a x")
 gammainc_by_a = special("gammainc_by_a", "Derivative of P(a, x) by a.", [
-    no_derivative("the derivative of gammainc by a", "a", "only the first derivative by a is known"),
+    lambda y, a, x: gammainc_by_aa(a, x),
     lambda y, a, x: mul(_gamma_density(a, x), sub(log(x), digamma(a)))], names="a x",
     run=quadrature.in_double(quadrature.gammainc_by_a))
+gammainc_by_aa = special("gammainc_by_aa", "The second derivative of P(a, x) by a.", [
+    no_derivative("the second derivative of gammainc by a", "a", "derivatives by a are known to order 2"),
+    lambda y, a, x: mul(_gamma_density(a, x), sub(_square(sub(log(x), digamma(a))), polygamma(1.0, a)))],
+    names="a x", run=quadrature.in_double(quadrature.gammainc_by_aa))
 
 
 def _beta_density(a, b, x):
@@ -121,20 +139,28 @@ betainc = special("betainc", "Regularised incomplete beta function I_x(a, b).", 
     lambda y, a, b, x: _beta_density(a, b, x)], names="a b x")
 
 
-def _betainc_slope(name, doc, run, log_of, which):
-    """The derivative of betainc by a or b; only its own derivative by x is known."""
-    refuse = [no_derivative("the derivative of betainc by its parameters", k, "only first derivatives are known")
-              for k in "ab"]
+def _betainc_by(by: str, further: dict):
+    """The derivative of betainc by its parameters `by`; `further`: those by one parameter more."""
+    doc = f"Derivative of I_x(a, b) by {' and '.join(by)}."
+    refuse = no_derivative(f"betainc_by_{by}", "a or b", "derivatives by the parameters are known to order 2")
+    partials = [(lambda k: lambda y, a, b, x: further[k]()(a, b, x))(k) if k in further else refuse for k in "ab"]
 
     def by_x(y, a, b, x):
-        own = (a, b)[which]
-        return mul(_beta_density(a, b, x), sub(log_of(x), sub(digamma(own), digamma(add(a, b)))))
-    return special(name, doc, [*refuse, by_x], names="a b x", run=quadrature.in_double(run))
+        parts = {"a": sub(log(x), sub(digamma(a), digamma(add(a, b)))),
+                 "b": sub(log1p(neg(x)), sub(digamma(b), digamma(add(a, b))))}
+        factor = parts[by[0]]
+        if len(by) == 2:
+            own = {"aa": a, "bb": b}.get(by)
+            spread = neg(polygamma(1.0, add(a, b)))
+            factor = sub(mul(factor, parts[by[1]]), spread if own is None else add(polygamma(1.0, own), spread))
+        return mul(_beta_density(a, b, x), factor)
+    return special(f"betainc_by_{by}", doc, [*partials, by_x], names="a b x",
+                   run=quadrature.in_double(quadrature.betainc_by(by)))
 
 
-betainc_by_a = _betainc_slope("betainc_by_a", "Derivative of I_x(a, b) by a.", quadrature.betainc_by_a, log, 0)
-betainc_by_b = _betainc_slope("betainc_by_b", "Derivative of I_x(a, b) by b.", quadrature.betainc_by_b,
-                              lambda x: log1p(neg(x)), 1)
+betainc_by_aa, betainc_by_ab, betainc_by_bb = (_betainc_by(by, {}) for by in ("aa", "ab", "bb"))
+betainc_by_a = _betainc_by("a", {"a": lambda: betainc_by_aa, "b": lambda: betainc_by_ab})
+betainc_by_b = _betainc_by("b", {"a": lambda: betainc_by_ab, "b": lambda: betainc_by_bb})
 
 
 # ---- error functions ----
@@ -146,8 +172,26 @@ erfcx = special("erfcx", "exp(x^2) erfc(x), without underflow.",
 ndtri = special("ndtri", "Inverse of the normal distribution function, on (0, 1).",
                 [lambda y, x: mul(_sqrt(2 * pi), exp(mul(0.5, mul(y, y))))])
 log_ndtr = special("log_ndtr", "log of the normal distribution function, right in the left tail.", [
-    lambda y, x: where(gt(x, 1.0), mul(1 / _sqrt(2 * pi), exp(sub(mul(-0.5, mul(x, x)), y))),
-                       div(_sqrt(2 / pi), erfcx(mul(-_sqrt(0.5), where(gt(x, 1.0), 1.0, x)))))])
+    lambda y, x: where(lt(x, -12.0), _tail_hazard(where(lt(x, -12.0), x, -13.0)), _hazard(y, x))])
+
+
+def _hazard(y, x):
+    """The normal density over the distribution function."""
+    right = gt(x, 1.0)
+    left = where(right, 1.0, where(lt(x, -12.0), -12.0, x))
+    return where(right, mul(1 / _sqrt(2 * pi), exp(sub(mul(-0.5, mul(x, x)), y))),
+                 div(_sqrt(2 / pi), erfcx(mul(-_sqrt(0.5), left))))
+
+
+def _tail_hazard(x):
+    """The same for x < -12, -x / (1 - t + 3 t^2 - 15 t^3 + ...) with t = 1 / x^2 (DLMF 7.12.1), whose
+    derivatives do not cancel."""
+    t, total, coefficients = div(1.0, mul(x, x)), None, [1.0]
+    for k in range(1, 18):
+        coefficients.append(-(2 * k - 1) * coefficients[-1])
+    for c in reversed(coefficients):
+        total = c if total is None else add(c, mul(total, t))
+    return div(neg(x), total)
 
 
 # ---- Bessel ----
