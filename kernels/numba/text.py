@@ -110,8 +110,25 @@ def intrinsics():
             return (kinds[target][0](kinds[source][0]),
                     lambda ctx, builder, sig, args: builder.bitcast(args[0], kinds[target][1]))
         return bits
+    def make_half(source, target, steps):
+        @intrinsic
+        def through(context, x):
+
+            def text(ctx, builder, sig, args):
+                y = args[0]
+                for step, kind in steps:
+                    y = getattr(builder, step)(y, kind)
+                return y
+            return target(source), text
+        return through
+
+    half, word, single = ir.HalfType(), ir.IntType(16), ir.FloatType()
+    widen, narrow = [("bitcast", half), ("fpext", single)], [("fptrunc", half), ("bitcast", word)]
     pairs = (("f64", "i64"), ("i64", "f64"), ("f32", "i32"), ("i32", "f32"))
     found = {f"fma_{t}": make_fma(kinds[t][0]) for t in ("f64", "f32")}
+    found |= {"half_of": make_half(types.uint16, types.float32, widen),
+              "words_of": make_half(types.float32, types.uint16, narrow),
+              "half": make_half(types.float32, types.float32, [("fptrunc", half), ("fpext", single)])}
     found |= {f"bitcast_{a}": make_bitcast(a, b) for a, b in pairs}
     return found | {f"bits_{a}_{b}": make_bitcast(a, b) for a, b in pairs}
 

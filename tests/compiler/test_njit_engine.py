@@ -16,7 +16,7 @@ def compare(jaxpr, arrays):
     results = dict(zip([plan.grouping.view(a).root for a in plan.jaxpr.outs], plan.run(*arrays)))
     count = 0
     for lowered, _ in plan.kernels:
-        if all(o.root in inputs for o in lowered.inputs) and "f16" not in lowered.kernel.text():
+        if all(o.root in inputs for o in lowered.inputs):
             for var, got in zip(lowered.outs, run_lowered(lowered, inputs)):
                 if var in results and results[var].shape == got.shape:
                     assert same(got, np.asarray(results[var])), lowered.kernel.text()
@@ -41,6 +41,52 @@ def test_programs_agree(f):
     arrays = [*[c.data for c in program.consts], x]
     assert compare(program.jaxpr, arrays) >= 1
     evaluate_arrays(program.jaxpr, arrays)
+
+
+TABLE = tl.tensor(np.arange(40.0).reshape(8, 5) / 3)
+HALVES = np.array([-2.0, -0.0, 1e-7, 0.1, 3.14, 60000.0, np.inf, 1.0, 2.5], np.float16)
+
+
+def reading(k, x):
+    total = x
+    while total < 30.0 and k < 8:
+        total = total + TABLE[k, k % 5] * x
+        k = k + 1
+    return total
+
+
+def corner(k):
+    return TABLE[k, 2] * 2
+
+
+@pytest.mark.parametrize("f,arrays", [
+    (tl.map(reading), [np.arange(8) % 4, np.linspace(0.5, 9, 8)]),
+    (tl.map(corner), [np.array([0, 7, 3])]),
+    (lambda x: (x * x - x / 3 + tl.sqrt(tl.abs(x)), x ** 3 > x, tl.maximum(x, 0.1) ** -2), [HALVES]),
+    (lambda x: tl.iterate(lambda v: v * 0.5 + 0.3, 5, x), [HALVES]),
+    (lambda x: (tl.convert(x, tl.float32) * 3, tl.convert(tl.convert(x, tl.float32) * 3, tl.float16)), [HALVES]),
+    (lambda x, k: x * tl.convert(k, tl.float16), [HALVES, np.arange(9, dtype=np.int8)])],
+    ids=["table", "corner", "float16", "float16 fold", "from and to float32", "from int8"])
+def test_tables_and_16_bit_floats_agree(f, arrays):
+    program = tl.make_jaxpr(f)(*map(tl.tensor, arrays))
+    assert compare(program.jaxpr, [*[c.data for c in program.consts], *arrays]) >= 1
+
+
+def test_an_index_outside_is_noted():
+    program = tl.make_jaxpr(tl.map(corner))(tl.tensor([0, 1, 2]))
+    lowered, = [lowered for lowered, _ in Plan(program.jaxpr).kernels]
+    roots = dict(zip(program.jaxpr.in_binders, [*[c.data for c in program.consts], np.array([0, 8, -9])]))
+    failed, _ = run_lowered(lowered, roots)
+    assert failed.tolist() == [False, True, True]
+
+
+def test_numbers_are_constants_or_arguments():
+    kernel, = tl.kernels(lambda x: x * 2.5 + 1.0)(tl.tensor([1.0, 2.0]))
+    x, out = np.array([1.0, 2.0, 3.0]), np.empty(3)
+    kernel.to_numba()(x, out, 3)
+    assert out.tolist() == [3.5, 6.0, 8.5]
+    kernel.to_numba(fixed=False)(x, out, 10.0, 0.5, 3)
+    assert out.tolist() == [10.5, 20.5, 30.5]
 
 
 def test_a_kernel_can_be_called_from_njit_code():

@@ -6,7 +6,7 @@ from typing import Callable
 
 from tlgrad.backends.numba_cpu.kernels import llvm_text
 from tlgrad.kernels.machine import host
-from tlgrad.backends.numba_cpu.njit import to_numba
+from tlgrad.backends.numba_cpu.njit import numbers_of, to_numba
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.codegen.python_text import python_text
 from tlgrad.api.inspecting import make_jaxpr
@@ -33,9 +33,14 @@ class KernelView:
         """Plain Python source of the same loops."""
         return python_text(self.lowered.kernel)
 
-    def to_numba(self):
-        """The loops compiled by numba.njit; a function of (inputs, outputs, numbers, sizes)."""
-        return to_numba(self.lowered.kernel)
+    def to_numba(self, fixed: bool = True):
+        """The loops compiled by numba.njit, a function of (inputs..., outputs..., sizes...).
+
+        The numbers of the program are constants of it; with ``fixed=False`` they are arguments, before
+        the sizes.  Arrays of float16 are passed as uint16.  Raises UnsupportedError for float16 on a CPU
+        that does not convert it.
+        """
+        return to_numba(self.lowered.kernel, numbers=numbers_of(self.lowered) if fixed else None)
 
     def __repr__(self):
         return self.text

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from tlgrad.codegen.carrying import carry_results
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel, live_ops, used_values
 from tlgrad.codegen.lanes import LaneLowering, lane_equation
@@ -162,7 +163,7 @@ class GroupLowering:
         operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
         entries += [Input(x, "table", len(v.shape)) for v, x in self.tables.items()]
         ops = live_ops(self.low.ops, {v for o in outputs for v in (o.value, o.start) if v is not None})
-        kernel = Kernel(nest, len(sizes), entries, [], ops, outputs)
+        kernel = Kernel(nest, len(sizes), entries, [], carry_results(ops), outputs)
         used = used_values(kernel)
         literals = [(lit, v) for lit, v in self.low.literals.values() if v in used]
         kernel.literals = [v for _, v in literals]

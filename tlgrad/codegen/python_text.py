@@ -2,9 +2,11 @@
 
     kernel -> source of ``def kernel(in0, ..., out0, ..., number0, ...)``
 
-The arrays have the rank of the kernel (an operand that repeats is a view with stride 0); numbers
-are NumPy scalars, so no constant is untyped.  The result is what a user takes away, and the second
-executor that the tests compare with the direct engine.
+The arrays have the rank of the kernel (an operand that repeats is a view with stride 0), tables their
+own; numbers are NumPy scalars, so no constant is untyped.  A 16-bit float is computed as the binary32
+number it is, rounded after each operation, and lies in arrays of uint16 (`half`, `half_of`,
+`words_of`).  The result is what a user takes away, and the second executor that the tests compare with
+the direct engine.
 """
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from tlgrad.codegen.ir import COMBINES, Kernel, Op, SIZES, Value
 #: kernel type -> the NumPy scalar type
 NAMES = {"b1": "np.bool_", "i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64",
          "u8": "np.uint8", "u16": "np.uint16", "u32": "np.uint32", "u64": "np.uint64",
-         "f32": "np.float32", "f64": "np.float64"}
-FLOATS = ("f32", "f64")
+         "f16": "np.float32", "f32": "np.float32", "f64": "np.float64"}
+FLOATS = ("f16", "f32", "f64")
 SIGNED = ("i8", "i16", "i32", "i64")
 _BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -26,8 +28,8 @@ _LOGIC = {"add": "|", "mul": "&", "and": "&", "or": "|", "xor": "^"}
 class PythonText:
     """Builds the source of one kernel."""
 
-    def __init__(self, kernel: Kernel, name: str = "kernel"):
-        self.kernel, self.name = kernel, name
+    def __init__(self, kernel: Kernel, name: str = "kernel", fixed: bool = False):
+        self.kernel, self.name, self.fixed = kernel, name, fixed
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
         self.depth = 1
@@ -42,7 +44,8 @@ class PythonText:
         """The function's text."""
         k = self.kernel
         params = [f"in{n}" for n in range(len(k.inputs))] + [f"out{n}" for n in range(len(k.outputs))]
-        params += [f"number{n}" for n in range(len(k.literals))] + [f"n{d}" for d in range(k.rank)]
+        params += [f"number{n}" for n in range(len(k.literals)) if not self.fixed]
+        params += [f"n{d}" for d in range(k.rank)]
         for n, value in enumerate(k.literals):
             self.names[value] = f"number{n}"
         head = f"def {self.name}({', '.join(params)}):"
@@ -77,15 +80,19 @@ class PythonText:
         k = self.kernel
         index = ", ".join(f"i{d}" for d in range(k.rank))
         for n, entry in enumerate(k.inputs):
-            self.line(f"{self.fresh(entry.value)} = in{n}[{index}]")
+            if entry.access == "table":
+                self.names[entry.value] = f"in{n}"
+            else:
+                here = f"in{n}[{index}]"
+                self.line(f"{self.fresh(entry.value)} = {_loaded(here, entry.value.type)}")
         if any(op.name == "faulted" for op in k.ops):
             self.line("failed = False")
         self.run(k.ops)
         for n, out in enumerate(k.outputs):
             if out.mode == "once":
-                self.line(f"out{n}[0] = {self.names[out.value]}")
+                self.line(f"out{n}[0] = {_stored(self.names[out.value], out.value.type)}")
             if out.mode == "store":
-                self.line(f"out{n}[{index}] = {self.names[out.value]}")
+                self.line(f"out{n}[{index}] = {_stored(self.names[out.value], out.value.type)}")
         for n, out in reduced:
             x, acc = self.names[out.value], f"acc{n}"
             a, b = (x, acc) if out.mode == "max" else (acc, x)
@@ -97,7 +104,7 @@ class PythonText:
             return self.names[out.start]
         if out.start is not None:
             number = [i.value for i in self.kernel.inputs].index(out.start)
-            return f"in{number}[{', '.join(['0'] * self.kernel.rank)}]"
+            return _loaded(f"in{number}[{', '.join(['0'] * self.kernel.rank)}]", type)
         if mode in ("max", "min"):
             sign = "-" if mode == "max" else ""
             if type in FLOATS:
@@ -117,9 +124,24 @@ class PythonText:
             if op.name == "faulted":
                 self.names[out] = "failed"
                 continue
+            if op.name == "read":
+                self.read(op)
+                continue
             text = expression(op.name, [a.type for a in op.args], [self.names[a] for a in op.args], out.type,
                               op.params)
             self.line(f"{self.fresh(out)} = {text}")
+
+    def read(self, op: Op):
+        """An entry of a table; one outside is noted, and the first is read."""
+        table, *index = [self.names[a] for a in op.args]
+        inside = " and ".join(f"0 <= {i} < {table}.shape[{d}]" for d, i in enumerate(index))
+        first = ", ".join("0" for _ in index)
+        name = self.fresh(op.outs[0])
+        self.line(f"{name} = {table}[{first}]")
+        self.line(f"if {inside}:")
+        self.line(f"    {name} = {table}[{', '.join(index)}]")
+        self.line("else:")
+        self.line("    failed = True")
 
     def region(self, region, names) -> list[str]:
         """The statements of a nested body; names of its results."""
@@ -136,13 +158,23 @@ def expression(name, types, x, out, params) -> str:
     if name in _BINARY:
         if t == "b1":
             return f"{x[0]} {_LOGIC.get(name, '^')} {x[1]}"
-        text = f"{x[0]} {_BINARY[name]} {x[1]}"
-        return text if t in FLOATS else f"{NAMES[t]}({text})"
+        return _wrapped(t, f"{x[0]} {_BINARY[name]} {x[1]}")
     return _EXPRESSIONS[name](t, x, out, params) if name in _EXPRESSIONS else f"{name}_{t}({', '.join(x)})"
 
 
 def _wrapped(t, text):
+    """The result of an operation, in its type."""
+    if t == "f16":
+        return f"half({text})"
     return text if t in FLOATS else f"{NAMES[t]}({text})"
+
+
+def _loaded(text, t):
+    return f"half_of({text})" if t == "f16" else text
+
+
+def _stored(text, t):
+    return f"words_of({text})" if t == "f16" else text
 
 
 def _unordered(t, x):
@@ -170,7 +202,7 @@ def _power(t, x, out, params):
     one = f"{NAMES[t]}(1)"
     if result is None:
         return one
-    return result if params["n"] > 0 else f"{one} / {result}"
+    return result if params["n"] > 0 else _wrapped(t, f"{one} / {result}")
 
 
 def _convert(t, x, out, params):
@@ -179,11 +211,12 @@ def _convert(t, x, out, params):
     if t in FLOATS and out not in FLOATS:
         wide = out if out in ("i32", "i64") else "i32"
         limit = 2.0 ** (8 * SIZES[wide] - 1)
-        inside = f"{x[0]} < {limit} and {x[0]} >= {-limit}" if t == "f32" or wide == "i64" \
+        inside = f"{x[0]} < {limit} and {x[0]} >= {-limit}" if t != "f64" or wide == "i64" \
             else f"{x[0]} < {limit} and {x[0]} > {-limit - 1}"
         text = f"np.int64({x[0]}) if {inside} else np.int64({-int(limit)})"
         return f"{NAMES[out]}({text})"
-    return f"{NAMES[out]}({x[0]})"
+    text = f"{NAMES[out]}({x[0]})"
+    return f"half({text})" if out == "f16" else text
 
 
 def _shift_left(t, x, out, params):
@@ -206,7 +239,7 @@ def _direction(t, x, out, params):
     v, r = x
     one, zero = f"{NAMES[t]}(1)", f"{NAMES[t]}(0)"
     limit = f"(np.copysign({one}, {v}) if np.isinf({v}) else {zero})"
-    return f"{limit} if np.isinf({r}) else ({zero} if {r} == 0 else {v} / {r})"
+    return f"{limit} if np.isinf({r}) else ({zero} if {r} == 0 else {_wrapped(t, f'{v} / {r}')})"
 
 
 _EXPRESSIONS: dict[str, Callable] = {
@@ -214,7 +247,7 @@ _EXPRESSIONS: dict[str, Callable] = {
     "remainder": lambda t, x, out, p: f"{NAMES[t]}({x[0]} % {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)",
     "neg": lambda t, x, out, p: _wrapped(t, f"-{x[0]}"),
     "abs": lambda t, x, out, p: x[0] if t[0] in "ub" else f"{NAMES[t]}(abs({x[0]}))",
-    "sqrt": lambda t, x, out, p: f"np.sqrt({x[0]})",
+    "sqrt": lambda t, x, out, p: _wrapped(t, f"np.sqrt({x[0]})"),
     "floor": lambda t, x, out, p: f"np.floor({x[0]})",
     "ceil": lambda t, x, out, p: f"np.ceil({x[0]})",
     "trunc": lambda t, x, out, p: f"np.trunc({x[0]})",
@@ -305,6 +338,6 @@ def _cond(text: PythonText, op: Op):
 _REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _unfold, "loop": _loop, "cond": _cond}
 
 
-def python_text(kernel: Kernel, name: str = "kernel") -> str:
-    """The source of a kernel as a Python function."""
-    return PythonText(kernel, name).source()
+def python_text(kernel: Kernel, name: str = "kernel", fixed: bool = False) -> str:
+    """The source of a kernel as a Python function; with `fixed`, its numbers are globals, not parameters."""
+    return PythonText(kernel, name, fixed).source()

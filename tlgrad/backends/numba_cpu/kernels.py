@@ -11,7 +11,7 @@ from typing import Callable
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
 from tlgrad.backends.numba_cpu.tiles import Tiles
-from tlgrad.codegen.ir import Kernel, Op, count_ops, free_values
+from tlgrad.codegen.ir import Kernel, Op, count_ops
 from tlgrad.codegen.lowering import ended_by_lane, lane_bytes
 from tlgrad.core import counters
 from tlgrad.kernels.cache import disk
@@ -65,11 +65,9 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
 
 
 def unroll_of_loop(op: Op, registers: int) -> int:
-    """Vectors in flight in a loop that ends by lane: what a lane carries, reads and counts stays in
-    registers."""
-    held = len(op.outs) + len([v for r in op.regions for v in free_values(r) if not v.uniform])
-    fit = (registers - 4) // (held + 2)
-    return 4 if fit >= 4 else 2 if fit >= 2 else 1
+    """Vectors in flight in a loop that ends by lane: what a lane carries and counts stays in registers."""
+    held = len([v for v in op.outs if v.type != "b1"])
+    return max(1, min(4, (registers - 4) // held))
 
 
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:

@@ -11,22 +11,25 @@ from tlgrad.codegen.lowering import Lowered
 from tlgrad.codegen.python_text import NAMES, python_text
 from tlgrad.errors import UnsupportedError
 from tlgrad.kernels.elementary import FUNCTIONS
+from tlgrad.kernels.machine import host
 from tlgrad.kernels.numba.text import elementary_function, intrinsics
 
 
-def to_numba(kernel: Kernel, name: str = "kernel"):
+def to_numba(kernel: Kernel, name: str = "kernel", numbers=None):
     """The kernel as an njit function of (inputs..., outputs..., numbers..., sizes...).
 
-    Its source is in the attribute `source`; it can be called from other njit code.  Raises
-    UnsupportedError for 16-bit floats, which Numba does not compile.
+    numbers: when given, they are constants of the function instead of arguments; the compiler then knows
+             them, and 2 * x becomes x + x.
+
+    Arrays of 16-bit floats are passed as uint16.  The source is in the attribute `source`; the function
+    can be called from other njit code.  Raises UnsupportedError for 16-bit floats on a CPU that does not
+    convert them.
     """
     import numba
-    if any(i.access == "table" for i in kernel.inputs):
-        raise UnsupportedError("this kernel reads tables, which the njit engine does not render yet")
-    if "f16" in kernel.text():
-        raise UnsupportedError("numba.njit does not compute in float16; convert to float32 first")
-    source = python_text(kernel, name)
-    scope = {"np": np, **intrinsics()}
+    if "f16" in kernel.text() and not host().has_f16:
+        raise UnsupportedError("this CPU does not convert float16, so numba.njit cannot; convert to float32 first")
+    source = python_text(kernel, name, numbers is not None)
+    scope = {"np": np, **intrinsics(), **{f"number{k}": x for k, x in enumerate(numbers or ())}}
     for found, type in set(re.findall(r"\b([a-z0-9_]+)_(f32|f64)\(", source)):
         if found in FUNCTIONS:
             scope[f"{found}_{type}"] = elementary_function(found, type, FUNCTIONS[found].arity)
@@ -36,28 +39,37 @@ def to_numba(kernel: Kernel, name: str = "kernel"):
     return function
 
 
+def numbers_of(lowered: Lowered) -> list:
+    """The numbers of a launch as typed scalars."""
+    return [eval(NAMES[v.type], {"np": np})(lit.value.data.reshape(())[()])
+            for lit, v in zip(lowered.literals, lowered.kernel.literals)]
+
+
 def run_lowered(lowered: Lowered, arrays: dict) -> list[np.ndarray]:
     """Run a kernel by this engine on the arrays of its roots; its results."""
     function = to_numba(lowered.kernel)
     inputs = []
     for operand, entry in zip(lowered.inputs, lowered.kernel.inputs):
         root = np.ascontiguousarray(arrays[operand.root]).reshape(-1)
+        view = operand.view
+        if entry.access == "table":
+            inputs.append(np.ascontiguousarray(_placed(root, view.offset, view.strides, view.shape)))
+            continue
         if operand.copied:
-            root = _placed(root, operand.view.offset, operand.view.strides, operand.view.shape).reshape(-1)
-        offset = 0 if operand.copied else operand.view.offset
-        strides = operand.strides or (0,) * len(lowered.sizes)
-        inputs.append(_placed(root, offset, strides, lowered.sizes))
+            root = _placed(root, view.offset, view.strides, view.shape).reshape(-1)
+        offset = 0 if operand.copied else view.offset
+        inputs.append(_placed(root, offset, operand.strides or (0,) * len(lowered.sizes), lowered.sizes))
     outs = [np.empty(v.aval.shape, v.aval.dtype.storage) for v in lowered.outs]
     kept = {"lanes": (1,), "rows": lowered.sizes[:1], "columns": lowered.sizes[1:]}[lowered.kernel.nest]
     shaped = [o.reshape({"store": lowered.sizes, "once": (1,)}.get(k.mode, kept))
               for o, k in zip(outs, lowered.kernel.outputs)]
-    numbers = [_number(lit, v.type) for lit, v in zip(lowered.literals, lowered.kernel.literals)]
-    function(*inputs, *shaped, *numbers, *lowered.sizes)
+    function(*map(_words, inputs), *map(_words, shaped), *numbers_of(lowered), *lowered.sizes)
     return outs
 
 
-def _number(literal, type):
-    return eval(NAMES[type], {"np": np})(literal.value.data.reshape(())[()])
+def _words(array):
+    """An array as the engine takes it."""
+    return array.view(np.uint16) if array.dtype == np.float16 else array
 
 
 def _placed(flat, offset, strides, shape):
