@@ -110,6 +110,7 @@ def intrinsics():
             return (kinds[target][0](kinds[source][0]),
                     lambda ctx, builder, sig, args: builder.bitcast(args[0], kinds[target][1]))
         return bits
+
     def make_half(source, target, steps):
         @intrinsic
         def through(context, x):
