@@ -2,7 +2,7 @@
 from functools import lru_cache
 from importlib import import_module
 
-from tlgrad.kernels.softfloat import drivers, folds, narrow, quad, quad_fma, wide
+from tlgrad.kernels.softfloat import chains, drivers, folds, narrow, quad, quad_fma, wide
 from tlgrad.kernels.softfloat.engine import LIBRARY
 from tlgrad.kernels.softfloat.narrow import Narrow
 from tlgrad.kernels.softfloat.wide import Layout
@@ -44,6 +44,23 @@ def arithmetic(name, layout):
     else:
         text = drivers.elementwise(body, layout, [layout.type] * operands, layout.type)
     return LIBRARY.function(text, 1, operands + 1)
+
+
+#: operations that a chain may have
+CHAINED = {*VECTOR, *chains.SIGNS}
+
+
+@lru_cache(maxsize=None)
+def chain(layout, steps, uniform, outs):
+    """The kernel ``(count, *inputs, *outs)`` of a chain of operations (see `chains`) on a layout."""
+    scalar = {name: body for name, (body, _) in (*ARITHMETIC.items(), *chains.SIGNS.items())}
+    vector = {name: body for name, (_, body) in chains.SIGNS.items()} | VECTOR
+    if LIBRARY.has("avx512ifma"):
+        vector["mul"] = quad.mul_ifma
+    packed = layout == BINARY128 and all(step[0] in vector for step in steps)
+    width = lanes("add") if packed else 1
+    text = chains.chain(layout, steps, uniform, outs, width, scalar, vector)
+    return LIBRARY.function(text, 1, len(uniform) + len(outs))
 
 
 @lru_cache(maxsize=None)

@@ -88,16 +88,15 @@ def elementwise(body, layout, inputs, output):
     emitter = _element(body, layout, inputs, output, "head")
     text = LOOP.format(parameters=_parameters(len(inputs)), lines="\n".join(emitter.lines),
                        last=emitter.block)
-    return _module(emitter.declarations, text)
+    return module(emitter.declarations, text)
 
 
 def _element(body, layout, inputs, output, block):
     emitter = Words(block=block)
-    result = body(layout, *(_load(emitter, f"%a{k}", type) for k, type in enumerate(inputs)))
+    result = body(layout, *(load(emitter, f"%a{k}", type) for k, type in enumerate(inputs)))
     if result.type == "b":
         result = result.make("zext", output, result)
-    pointer = emitter.emit(f"getelementptr {output}, ptr %out, i64 %i")
-    emitter.lines.append(f"  store {output} {result.handle}, ptr {pointer}, align {_align(output)}")
+    store(emitter, "%out", result)
     return emitter
 
 
@@ -113,7 +112,7 @@ def vector(body, scalar, layout, inputs, lanes):
     text = ONE.format(parameters=parameters, lines="\n".join(one.lines)) + GROUPS.format(
         parameters=parameters, arguments=names, lanes=lanes, lines="\n".join(emitter.lines),
         flag=flag, last=emitter.block)
-    return _module({**one.declarations, **emitter.declarations}, text)
+    return module({**one.declarations, **emitter.declarations}, text)
 
 
 def load_group(emitter, pointer, index):
@@ -143,9 +142,24 @@ def _unzip(emitter, a, b):
             f"shufflevector <{n} x i64> {a}, <{n} x i64> {b}, <{n} x i32> <{text}>"), "i64")
 
 
-def _load(emitter, pointer, type):
-    address = emitter.emit(f"getelementptr {type}, ptr {pointer}, i64 %i")
+def load(emitter, pointer, type, index="%i"):
+    """The element of an array, in scalar code."""
+    address = emitter.emit(f"getelementptr {type}, ptr {pointer}, i64 {index}")
     return Value(emitter, emitter.emit(f"load {type}, ptr {address}, align {_align(type)}"), type)
+
+
+def store(emitter, pointer, value, index="%i"):
+    """The inverse of `load`."""
+    address = emitter.emit(f"getelementptr {value.type}, ptr {pointer}, i64 {index}")
+    emitter.lines.append(f"  store {value.type} {value.handle}, ptr {address}, align {_align(value.type)}")
+
+
+def splat(emitter, scalar):
+    """A scalar i64 in all lanes."""
+    n = emitter.lanes
+    one = emitter.emit(f"insertelement <{n} x i64> poison, i64 {scalar}, i64 0")
+    return Value(emitter, emitter.emit(
+        f"shufflevector <{n} x i64> {one}, <{n} x i64> poison, <{n} x i32> zeroinitializer"), "i64")
 
 
 def _align(type):
@@ -160,22 +174,20 @@ def _arguments(inputs):
     return ", ".join([f"ptr %a{k}" for k in range(inputs)] + ["ptr %out"])
 
 
-def _module(declarations, text):
+def module(declarations, text):
     return "\n".join(declarations.values()) + "\n" + text
 
 
 def flagged(body, inputs):
     """The module text of a binary128 function: words to `out`, and 1 to `flags` where undecided."""
     emitter = Words(block="head")
-    word, undecided = body(*(_load(emitter, f"%a{k}", "i128") for k in range(inputs)))
+    word, undecided = body(*(load(emitter, f"%a{k}", "i128") for k in range(inputs)))
     flag = undecided.make("zext", "i8", undecided)
     for name, value in (("%out", word), ("%flags", flag)):
-        pointer = emitter.emit(f"getelementptr {value.type}, ptr {name}, i64 %i")
-        emitter.lines.append(f"  store {value.type} {value.handle}, ptr {pointer}, align "
-                             f"{_align(value.type)}")
+        store(emitter, name, value)
     text = LOOP.format(parameters=_parameters(inputs) + ", ptr noalias %flags",
                        lines="\n".join(emitter.lines), last=emitter.block)
-    return _module(emitter.declarations, text)
+    return module(emitter.declarations, text)
 
 
 NARROW = """define void @k(i64 %n, {parameters}) {{
@@ -220,4 +232,4 @@ def narrow(body, type, bits, inputs, lanes):
         emitter.lines.append(f"  store {emitter.typed(word)}, ptr {pointer}, align {bits // 8}")
     text = NARROW.format(parameters=_parameters(inputs), lanes=lanes,
                          lines="\n".join(emitters[0].lines), single="\n".join(emitters[1].lines))
-    return _module({**emitters[0].declarations, **emitters[1].declarations}, text)
+    return module({**emitters[0].declarations, **emitters[1].declarations}, text)

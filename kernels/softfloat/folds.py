@@ -6,7 +6,7 @@ scalar function, from the start.
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat import quad, wide
-from tlgrad.kernels.softfloat.drivers import load_group, store_group
+from tlgrad.kernels.softfloat.drivers import load_group, module, splat, store_group
 from tlgrad.kernels.softfloat.quad_fma import fma
 from tlgrad.kernels.softfloat.words import Words
 
@@ -204,7 +204,7 @@ def fold(layout, width):
     if width == 1:
         body = {"start": "", "lo0": "0", "hi0": "0", "lo1": "%lo", "hi1": "%hi", "lines": "",
                 "finish": "", "vector": "i64"}
-        return _module(declarations, one + FOLD.format(width=1 << 62, **body))
+        return module(declarations, one + FOLD.format(width=1 << 62, **body))
     emitter = Words(width, block="head")
     acc, start = _section(emitter, lambda: list(load_group(emitter, "%out", "%l")))
     total, lines = _section(emitter, lambda: quad.add(
@@ -213,7 +213,7 @@ def fold(layout, width):
         emitter, "%out", "%l", *_pair(emitter, "%loz", "%hiz")))
     text = FOLD.format(width=width, start=start, lines=lines, finish=finish,
                        vector=f"<{width} x i64>", **_handles(acc, total))
-    return _module({**declarations, **emitter.declarations}, one + text)
+    return module({**declarations, **emitter.declarations}, one + text)
 
 
 def contraction(layout, width, fused, multiply):
@@ -226,12 +226,12 @@ def contraction(layout, width, fused, multiply):
 
     declarations, text = _scalar(DOT_ONE, layout, step)
     if width == 1:
-        return _module(declarations, text + _scalar_rows(layout))
+        return module(declarations, text + _scalar_rows(layout))
     for count in {1, ROWS}:
         emitter = Words(width, block="head")
         text += _rows(emitter, count, multiply, fused)
         declarations = {**declarations, **emitter.declarations}
-    return _module(declarations, text + DOT_ROWS.format(count=ROWS))
+    return module(declarations, text + DOT_ROWS.format(count=ROWS))
 
 
 def _scalar_rows(layout):
@@ -288,18 +288,11 @@ def _spread(emitter, row):
     """The low and the high word of ``a[t, i + row]`` in all lanes."""
     cell = emitter.emit(f"getelementptr i128, ptr %pa, i64 {row}")
     high = emitter.emit(f"getelementptr i64, ptr {cell}, i64 1")
-    return [_splat(emitter, emitter.emit(f"load i64, ptr {p}, align 8")) for p in (cell, high)]
+    return [splat(emitter, emitter.emit(f"load i64, ptr {p}, align 8")) for p in (cell, high)]
 
 
 def _pair(emitter, low, high):
     return Value(emitter, low, "i64"), Value(emitter, high, "i64")
-
-
-def _splat(emitter, scalar):
-    n = emitter.lanes
-    one = emitter.emit(f"insertelement <{n} x i64> poison, i64 {scalar}, i64 0")
-    return Value(emitter, emitter.emit(
-        f"shufflevector <{n} x i64> {one}, <{n} x i64> poison, <{n} x i32> zeroinitializer"), "i64")
 
 
 def _section(emitter, build):
@@ -312,7 +305,3 @@ def _section(emitter, build):
 def _handles(first, later):
     return {"lo0": first[0].handle, "hi0": first[1].handle, "lo1": later[0].handle,
             "hi1": later[1].handle}
-
-
-def _module(declarations, text):
-    return "\n".join(declarations.values()) + "\n" + text

@@ -1,5 +1,7 @@
 """Software formats as dtypes: eager, run, derivatives, reductions, contractions, text, errors."""
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -64,6 +66,15 @@ def test_words_go_through_numpy_unharmed(tmp_path):
     np.save(tmp_path / "x.npy", x)
     assert tl.same_bits(tl.tensor(np.load(tmp_path / "x.npy")), x)
     assert np.asarray(tl.tensor([1.5], formats.float8_e4m3fn)).tolist() == [1.5]
+
+
+def test_saved_words_are_read_in_a_fresh_process(tmp_path):
+    """Storage dtypes are understood before anything else has named their format."""
+    x = tl.tensor(["0.1", "nan"], Binary(9, 50))
+    np.save(tmp_path / "x.npy", x)
+    code = f"import tlgrad as tl, numpy as np; print(tl.tensor(np.load(r'{tmp_path / 'x.npy'}')))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == str(x)
 
 
 def test_python_numbers_are_weak_and_hardware_formats_are_explicit():

@@ -307,9 +307,11 @@ def _to_array(data) -> np.ndarray:
                          f"{type(np.ravel(array)[0]).__name__ if array.size else 'an empty object list'}")
     if array.dtype.newbyteorder("=") != array.dtype:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype not in dtypes._by_storage:
+    try:
+        dtypes.of_storage(array.dtype)
+    except DTypeError:
         raise DTypeError(f"tl.tensor: {array.dtype} entries are not numbers of a known dtype "
-                         f"({data!r:.60})")
+                         f"({data!r:.60})") from None
     return array
 
 

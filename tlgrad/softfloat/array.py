@@ -7,6 +7,7 @@ rounding, saturation, flags) the reference itself runs.
 """
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -92,6 +93,31 @@ def _elementary(name, fmt, arrays):
         rest = [a[flags != 0] for a in arrays]
         out[flags != 0] = reference.evaluate(name, fmt, rest, rest[0].shape, Environment())
     return out
+
+
+def evaluate_chain(steps, uniform, outs, fmt, *arrays):
+    """Several operations in a row, as one kernel where that pays: the words are those of one by one.
+
+    `steps` are ``(name, *operands)`` with the inputs numbered first, then the results; `uniform` tells
+    which inputs are one word in every entry; `outs` are the numbers of the results to give.
+
+    >>> from tlgrad.softfloat.format import binary128
+    >>> x = of_numbers([1, 2], binary128)
+    >>> square, = evaluate_chain((("add", 0, 0), ("mul", 1, 1)), (False,), (2,), binary128, x)
+    >>> to_floats(square).tolist()
+    [binary128('4.0'), binary128('16.0')]
+    """
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    found = None
+    if _environment.get() is None and math.prod(shape):
+        inputs = [a[(slice(1),) * a.ndim] if same else a for a, same in zip(arrays, uniform)]
+        found = fast.chain(steps, uniform, outs, fmt, inputs, shape)
+    if found is None:
+        values = [np.broadcast_to(a, shape) for a in arrays]
+        for name, *operands in steps:
+            values.append(evaluate(name, fmt, *(values[k] for k in operands)))
+        found = [values[k] for k in outs]
+    return found
 
 
 WORDWISE = {
@@ -243,4 +269,4 @@ def contract(a, b, start, fmt, fused=False):
 
 
 __all__ = ["constant", "contract", "convert", "dtype_of", "environment", "evaluate",
-           "format_of", "left_to_right", "of_numbers", "to_floats"]
+           "evaluate_chain", "format_of", "left_to_right", "of_numbers", "to_floats"]

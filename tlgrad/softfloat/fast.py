@@ -17,6 +17,8 @@ from tlgrad.softfloat.format import Binary, binary128
 from tlgrad.softfloat.storage import dtype_of
 
 WARM = 4096
+#: a chain is compiled for one program: it has to see this many times as many elements
+CHAIN = 8
 #: bytes of a cache line: a vector that crosses two is loaded twice
 LINE = 64
 WIDEST = 1024
@@ -66,6 +68,18 @@ def arithmetic(name, fmt, arrays, shape):
         return None
     kernel = catalogue.arithmetic(name, layout(fmt))
     return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
+
+
+def chain(steps, uniform, outs, fmt, arrays, shape):
+    """The results `outs` of a chain of operations (see `array.evaluate_chain`), or None."""
+    count = int(np.prod(shape))
+    if not covers(fmt) or not worth((steps, fmt), count // CHAIN):
+        return None
+    kernel = catalogue.chain(layout(fmt), steps, uniform, outs)
+    inputs = _contiguous(arrays)
+    found = [np.empty(shape, dtype_of(fmt)) for _ in outs]
+    kernel(count, *[a.ctypes.data for a in (*inputs, *found)])
+    return found
 
 
 @lru_cache(maxsize=None)

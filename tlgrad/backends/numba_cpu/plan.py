@@ -22,6 +22,7 @@ from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
+from tlgrad.backends.numba_cpu.packed import Chain, in_runs
 from tlgrad.backends.numba_cpu.sums import can_sum, fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
@@ -31,6 +32,7 @@ from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step, rows_last
 from tlgrad.passes.views import View, row_major
+from tlgrad.softfloat.array import evaluate_chain
 
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
@@ -71,9 +73,11 @@ class Plan:
             self.names[var] = f"a{k}"
             large = var.aval.size * var.aval.dtype.itemsize >= LARGE
             self.lines.append(f"a{k} = packed(a{k})" if large else f"a{k} = contiguous(a{k}, None, 'C')")
-        for step in self.grouping.steps:
+        for step, *more in in_runs(self.grouping):
             eqn = step.eqns[0]
-            if step.kind == "group" and not sums_alone(step):
+            if more:
+                self._chain([step, *more])
+            elif step.kind == "group" and not sums_alone(step):
                 self._group(step)
             elif eqn.prim.name == "dot_general" and can_contract(eqn):
                 self._contraction(eqn)
@@ -134,6 +138,16 @@ class Plan:
             self.lines += [f"{n} = contiguous({n}, None, 'C')" for n in names]
         else:
             self.lines.append(f"{names[0]} = contiguous({call}, None, 'C')")
+
+    def _chain(self, run):
+        """A run of operations of a software format."""
+        chain = Chain(self.grouping, run)
+        meaning = functools.partial(evaluate_chain, tuple(chain.steps), tuple(chain.uniform), chain.outs,
+                                    chain.format)
+        names = [f"b{len(self.names) + k}" for k in range(len(chain.results))]
+        args = ", ".join(map(self._array, chain.views))
+        self.names.update(zip(chain.results, names))
+        self.lines.append(f"{', '.join(names)}, = {self._constant(meaning, 'f')}({args})")
 
     # -- kernels
 
