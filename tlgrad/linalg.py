@@ -22,7 +22,7 @@ from tlgrad.numpy.differences import trace as _numpy_trace
 from tlgrad.numpy.elementwise import as_inexact
 from tlgrad.numpy.selection import diagonal as _numpy_diagonal
 from tlgrad.ops import arithmetic as ar
-from tlgrad.ops import factor, matrixfunctions, spectral
+from tlgrad.ops import complements, factor, matrixfunctions, spectral
 from tlgrad.ops import logic as lo
 from tlgrad.ops.convert import convert
 from tlgrad.ops.index import take_along_axis
@@ -211,7 +211,8 @@ def lu_solve(parts: LUResult, b) -> Value:
 def qr(a, mode: str = "reduced") -> QRResult:
     """(Q, R) with a = Q R: Q (..., m, k) with orthonormal columns, R (..., k, n), k = min(m, n).
 
-    mode "complete" gives Q (..., m, m), without derivative for tall a; "r" gives R alone.
+    mode "complete" gives Q (..., m, m) and R (..., m, n); "r" gives R alone.  The extra columns of a complete Q
+    are not unique: a function that depends on which are taken has no derivative, a DifferentiationError.
     """
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"linalg.qr: mode is 'reduced', 'complete' or 'r', got {mode!r}")
@@ -223,9 +224,8 @@ def qr(a, mode: str = "reduced") -> QRResult:
         rest = matmul(ar.conj(qh) if q.dtype.kind == "c" else qh, slice_axis(a, a.ndim - 1, m, n))
         r = shaping.concatenate([r, rest], -1)
     elif mode == "complete" and m > n:
-        blank = zeros(a.aval.strong().with_shape((*a.shape[:-1], m - n)))
-        q, r = factor.qr.bind(shaping.concatenate([a, blank], -1))
-        r = slice_axis(r, r.ndim - 1, 0, n)
+        q, r = complements.full_qr.bind(a)
+        r = shaping.concatenate([r, zeros(r.aval.with_shape((*r.shape[:-2], m - n, n)))], -2)
     else:
         q, r = factor.qr.bind(a)
     q, r = _back(q, dtype), _back(r, dtype)
@@ -263,15 +263,16 @@ def eigvals(a) -> Value:
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False):
     """(U, S, Vh) with a = U diag(S) Vh; S descends.
 
-    full_matrices=True gives square U and Vh: for a that is not square these are without derivative (their
-    extra columns are not unique).  Vectors of equal singular values have no derivative (see `eigh`).
+    full_matrices=True gives square U and Vh.  Their extra columns are not unique: a function that depends on
+    more than the space they span has no derivative, a DifferentiationError in reverse mode.  Vectors of equal
+    singular values have no derivative (see `eigh`).
     """
     if not compute_uv:
         return svdvals(a)
     a, dtype = _matrix(a, "svd")
     m, n = a.shape[-2:]
     if full_matrices and m != n:
-        parts = matrixfunctions.full_svd.bind(a)
+        parts = complements.full_svd.bind(a)
     else:
         parts = spectral.svd.bind(a)
     return SVDResult(*[_back(v, dtype) for v in parts])

@@ -12,7 +12,7 @@ A, W = rng.normal(size=(2, 4, 4))
 S = A @ A.T + np.eye(4)
 B = rng.normal(size=(4, 2))
 T, U = rng.normal(size=(2, 5, 3))
-V = rng.normal(size=(3, 3))
+V, P = rng.normal(size=(3, 3)), rng.normal(size=(5, 5))
 SKEW = (A - A.T) * 0.1
 
 
@@ -33,12 +33,29 @@ def unit(z):
     return z[0] + 1j * z[1]
 
 
+def complement(n):
+    """The projector on the space of some orthonormal columns."""
+    return n @ tn.conj(tn.matrix_transpose(n))
+
+
 REAL = {
     "solve-a": (lambda a: tn.sum(L.solve(a, B)**2), A), "solve-b": (lambda b: tn.sum(L.solve(A, b)**2), B),
     "inv": (lambda a: tn.sum(L.inv(a) * W), A), "det": (L.det, A),
     "det-singular": (L.det, np.diag([1.0, 2.0, 0.0, 3.0])), "slogdet": (lambda a: L.slogdet(a).logabsdet, A),
     "cholesky": (lambda a: tn.sum(L.cholesky(a) * W), S),
     "lu": (lambda a: tn.sum(L.lu(a).L * W + L.lu(a).U * W.T), A),
+    "lu-tall": (lambda a: tn.sum(L.lu(a).L * U) + tn.sum(L.lu(a).U * V), T),
+    "lu-wide": (lambda a: tn.sum(L.lu(a).L * V) + tn.sum(L.lu(a).U * U.T), T.T),
+    "lu-complex": (lambda z: tn.sum(tn.real(L.lu(unit(z)).L * (U + 1j * T))), np.stack([T, U])),
+    "qr-complete": (lambda a: tn.sum(complement(L.qr(a, "complete").Q[:, 3:]) * P) + tn.sum(
+        L.qr(a, "complete").Q[:, :3] * U) + tn.sum(L.qr(a, "complete").R[:3] * V), T),
+    "svd-full-tall": (lambda a: tn.sum(complement(L.svd(a).U[:, 3:]) * P) + tn.sum(L.svd(a).U[:, :3]**2 * U), T),
+    "svd-full-wide": (lambda a: tn.sum(complement(tn.matrix_transpose(L.svd(a).Vh[3:])) * P), T.T),
+    "svd-full-complex": (lambda z: tn.sum(tn.real(complement(L.svd(unit(z)).U[:, 3:]) * (P + 1j * P.T))),
+                         np.stack([T, U])),
+    "eig-complex": (lambda z: tn.sum(tn.abs(L.eig(unit(z)).eigenvectors)**2 * W), np.stack([A, W])),
+    "sqrtm-complex": (lambda z: tn.sum(tn.real(tl.scipy.linalg.sqrtm(unit(z)) * W)),
+                      np.stack([S, SKEW])),
     "lu_solve": (lambda a: tn.sum(L.lu_solve(L.lu(a), B)**2), A),
     "qr-tall": (lambda a: tn.sum(L.qr(a).Q * U) + tn.sum(L.qr(a).R * V), T),
     "qr-wide": (lambda a: tn.sum(L.qr(a).Q * V) + tn.sum(L.qr(a).R * U.T), T.T),
@@ -128,8 +145,12 @@ def test_narrow_floats_are_computed_wide():
     (lambda: L.det(np.ones((2, 3))), ShapeError, "square"),
     (lambda: tl.grad(lambda a: tn.sum(L.eigh(a).eigenvectors))(np.eye(2)), DifferentiationError, "are equal"),
     (lambda: tl.grad(lambda a: tn.sum(L.svd(a).U))(T), DifferentiationError, "full_matrices=False"),
+    (lambda: tl.grad(lambda a: tn.sum(L.qr(a, "complete").Q))(T), DifferentiationError, "are not unique"),
+    (lambda: tl.grad(lambda a: tn.sum(L.svd(a).Vh))(T.T), DifferentiationError, "n @ n.T"),
+    (lambda: tl.run(tl.grad(lambda a: tn.sum(L.svd(a).U)))(T), DifferentiationError, "full_matrices=False"),
     (lambda: tl.grad(lambda a: L.slogdet(a).logabsdet)(np.zeros((2, 2))), SingularMatrixError, "singular"),
-], ids=["solve", "inv-stack", "cholesky", "rows", "square", "equal-eigenvalues", "full-svd", "logdet"])
+], ids=["solve", "inv-stack", "cholesky", "rows", "square", "equal-eigenvalues", "full-svd", "complete-qr",
+        "full-svd-wide", "full-svd-compiled", "logdet"])
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -157,6 +178,20 @@ def test_own_algorithms_in_software_formats(dtype):
     assert error((u * sizes) @ vh - tl.tensor(T.tolist(), dtype)) < limit
     assert np.allclose(np.asarray([float(x.item()) for x in sizes]), np.linalg.svd(T)[1], rtol=max(limit, 1e-13))
     assert abs(float(L.slogdet(s).logabsdet.item()) - np.linalg.slogdet(S)[1]) < max(limit, 1e-13)
+
+
+def test_full_factors_in_every_transform_and_format():
+    square = L.svd(T)
+    assert square.U.shape == (5, 5) and np.allclose(square.U.T @ square.U, np.eye(5))
+    f = lambda a: tn.sum(complement(L.svd(a).U[:, 3:]) * P)
+    assert np.allclose(tl.jacfwd(f)(T), tl.grad(f)(T)) and np.allclose(tl.run(tl.grad(f))(T), tl.grad(f)(T))
+    stack = np.stack([T, U])
+    assert np.allclose(tl.vmap(tl.grad(f))(stack)[1], tl.grad(f)(U))
+    assert np.allclose(L.qr(stack, "complete").Q[1], np.linalg.qr(U, "complete")[0])
+    t = tl.tensor(T.tolist(), "binary128")
+    for n in (L.svd(t).U, L.qr(t, "complete").Q):
+        assert tn.max(tn.abs(n.T @ n - tn.eye(5, dtype="binary128"))).item() < 1e-31
+        assert tn.max(tn.abs(n[:, 3:].T @ t)).item() < 1e-31
 
 
 def test_gradient_of_a_solve_in_binary128():

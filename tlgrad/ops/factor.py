@@ -9,6 +9,8 @@ differentiation of linear algebra functions", 2010 (QR).
 """
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tlgrad.core import dtypes
@@ -23,6 +25,7 @@ from tlgrad.ops.layout import broadcast
 from tlgrad.ops.logic import eq, select
 from tlgrad.ops.matrices import (adjoint, first_singular, floating, lower_part, masked, matmul,
                                  places, singular, square, swap, upper_part)
+from tlgrad.ops.shape import concatenate, slice_axis
 
 
 def library(name: str, doc: str, names: str, **rules) -> Primitive:
@@ -189,13 +192,29 @@ def _lu_abstract(a):
 
 
 def _lu_jvp(primals, tangents):
-    """With x = l^-1 (p a') u^-1:  l' = l tril(x, -1),  u' = triu(x) u.  Square matrices."""
+    """With x = l^-1 (p a') u^-1:  l' = l tril(x, -1),  u' = triu(x) u, for the leading square part.
+
+    What a tall or wide matrix has beyond it follows from l2 u = a2 and l u2 = a2.
+    """
     (a,), (a_dot,) = primals, tangents
-    if a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"the derivative of lu is for square matrices, got {a.aval}; use qr")
     l, u, perm = lu.bind(a)
-    x = divided_right(triangular_solve.bind(l, permuted(a_dot, perm), lower=True, unit=True, transposed=False), u)
-    return [l, u, perm], [matmul(l, lower_part(x, True)), matmul(upper_part(x), u), Zero(perm.aval)]
+    a_dot, k, last = permuted(a_dot, perm), min(a.shape[-2:]), a.ndim - 1
+    l1, u1 = _part(l, last - 1, 0, k), _part(u, last, 0, k)
+    solve_l = partial(triangular_solve.bind, l1, lower=True, unit=True, transposed=False)
+    x = divided_right(solve_l(_part(_part(a_dot, last - 1, 0, k), last, 0, k)), u1)
+    l_dot, u_dot = matmul(l1, lower_part(x, True)), matmul(upper_part(x), u1)
+    if l.shape[-2] > k:
+        l2, a2 = _part(l, last - 1, k, None), _part(a_dot, last - 1, k, None)
+        l_dot = concatenate.bind(l_dot, divided_right(sub(a2, matmul(l2, u_dot)), u1), axis=last - 1)
+    if u.shape[-1] > k:
+        u2, a2 = _part(u, last, k, None), _part(a_dot, last, k, None)
+        u_dot = concatenate.bind(u_dot, solve_l(sub(a2, matmul(l_dot, u2))), axis=last)
+    return [l, u, perm], [l_dot, u_dot, Zero(perm.aval)]
+
+
+def _part(x, axis, start, limit):
+    limit = x.shape[axis] if limit is None else limit
+    return x if (start, limit) == (0, x.shape[axis]) else slice_axis(x, axis, start, limit)
 
 
 def permuted(x, perm):
@@ -225,7 +244,12 @@ def _qr_abstract(a):
 
 def _qr_jvp(primals, tangents):
     q, r = qr.bind(*primals)
-    scaled = divided_right(tangents[0], r)
+    return [q, r], qr_tangents(q, r, tangents[0])
+
+
+def qr_tangents(q, r, a_dot):
+    """[q', r'] of the thin factors."""
+    scaled = divided_right(a_dot, r)
     inner = matmul(adjoint(q), scaled)
     below = lower_part(inner, True)
     turn = sub(below, adjoint(below))
@@ -233,7 +257,7 @@ def _qr_jvp(primals, tangents):
         row, column = places(inner.shape)
         turn = add(turn, masked(complex_(mul(real(inner), 0), imag(inner)), eq(row, column)))
     rest = sub(inner, turn)
-    return [q, r], [add(matmul(q, sub(turn, inner)), scaled), matmul(rest, r)]
+    return [add(matmul(q, sub(turn, inner)), scaled), matmul(rest, r)]
 
 
 qr = library(

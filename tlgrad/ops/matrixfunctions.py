@@ -207,22 +207,6 @@ frechet = library(
     transpose=lambda ct, a, e: [None, frechet.bind(swap(a), ct) if type(e) is Linear else None])
 
 
-# ---- singular vectors that are not unique ----
-
-def _full_svd_abstract(a):
-    floating(a, "svd")
-    *lead, m, n = a.shape
-    return [make_aval((*lead, m, m), a.dtype), make_aval((*lead, min(m, n)), dtypes.real_dtype(a.dtype)),
-            make_aval((*lead, n, n), a.dtype)]
-
-
-full_svd = library(
-    "full_svd", "[u, s, vh] with square u and vh.", "a",
-    impl=lambda a: list(np.linalg.svd(hardware(a, "svd"))), abstract=_full_svd_abstract,
-    multiple=True,
-    nondiff="the extra columns of a full svd are not unique; use full_matrices=False, or svdvals")
-
-
 # ---- Sylvester equation and square root ----
 
 def _sylvester_impl(a, b, q):

@@ -177,8 +177,13 @@ def _svd_avals(a):
 
 
 def _svd_jvp(primals, tangents):
-    u, s, vh = svd.bind(*primals)
-    v, a_dot = adjoint(vh), tangents[0]
+    parts = svd.bind(*primals)
+    return parts, svd_tangents(*parts, tangents[0])
+
+
+def svd_tangents(u, s, vh, a_dot):
+    """[u', s', vh'] of the thin factors."""
+    v = adjoint(vh)
     av = matmul(a_dot, v)
     inner = matmul(adjoint(u), av)
     s_rows, s_columns = (convert(f(s, inner.shape), inner.dtype) for f in (rows, columns))
@@ -186,7 +191,7 @@ def _svd_jvp(primals, tangents):
     squares = mul(s, s)
     du = matmul(u, over_gaps(add(right, adjoint(right)), squares, "svd"))
     dv = matmul(v, over_gaps(add(left, adjoint(left)), squares, "svd"))
-    m, n = primals[0].shape[-2:]
+    m, n = a_dot.shape[-2:]
     if inner.dtype.kind == "c":                      # the phase is split off in u
         phase = complex_(mul(real(inner), 0), imag(inner))
         row, column = places(inner.shape)
@@ -196,7 +201,7 @@ def _svd_jvp(primals, tangents):
     if n > m:
         ahu = matmul(adjoint(a_dot), u)
         dv = add(dv, _over_values(sub(ahu, matmul(v, adjoint(inner))), s))
-    return [u, s, vh], [du, real(diagonal_of(inner)), adjoint(dv)]
+    return [du, real(diagonal_of(inner)), adjoint(dv)]
 
 
 def _over_values(x, s):
