@@ -5,14 +5,14 @@ offset + sum of i_k * strides_k, in entries.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import functools
+from math import prod
+from typing import Any, NamedTuple
 
 from tlgrad.core.jaxpr import Eqn
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """Entries of `root` (a Var or Literal) as a value of `shape`."""
 
     root: Any
@@ -23,21 +23,20 @@ class View:
     @property
     def contiguous(self) -> bool:
         """The entries are those of row-major storage, from the offset on."""
-        return all(s == c or n == 1 for n, s, c in zip(self.shape, self.strides, row_major(self.shape)))
+        steps = row_major(self.shape)
+        return self.strides == steps or all(s == c or n == 1 for n, s, c in zip(self.shape, self.strides, steps))
 
     @property
     def whole(self) -> bool:
         """All entries of the root in order."""
-        size = 1
-        for n in self.shape:
-            size *= n
-        return self.offset == 0 and self.contiguous and size == self.root.aval.size
+        return self.offset == 0 and self.contiguous and prod(self.shape) == self.root.aval.size
 
     def on_space(self) -> tuple[int, ...]:
         """Strides along the axes that are not of size 1."""
         return tuple(s for n, s in zip(self.shape, self.strides) if n != 1)
 
 
+@functools.lru_cache(4096)
 def row_major(shape) -> tuple[int, ...]:
     """Strides, in entries, of row-major storage."""
     strides, step = [], 1
@@ -52,6 +51,7 @@ def view_of(atom) -> View:
     return View(atom, atom.aval.shape, row_major(atom.aval.shape))
 
 
+@functools.lru_cache(4096)
 def squeezed(shape) -> tuple[int, ...]:
     """The shape without axes of size 1: the index space of a value."""
     return tuple(n for n in shape if n != 1)
@@ -104,7 +104,7 @@ def _reshape(x, *, shape):
             taken *= group[-1]
         if taken != size:
             return None
-        strides += [step * s for s in row_major(group)]
+        strides += [step * s for s in row_major(tuple(group))]
     return View(x.root, shape, (*strides, *[0] * len(rest)), x.offset)
 
 

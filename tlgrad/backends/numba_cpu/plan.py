@@ -11,6 +11,8 @@ The function's source is made here, so a call does no bookkeeping:
 from __future__ import annotations
 
 import functools
+import gc
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -49,20 +51,33 @@ def sums_alone(step: Step) -> bool:
             and len(step.reduced) < len(step.space) and rows_last(step.space, step.reduced) is False)
 
 
+@contextmanager
+def collector_paused():
+    """No search for cycles while many objects are made that all live: it would take half of the time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
 class Plan:
     """A compiled program.  `run(*arrays)` gives its results; `kernels` are what it launches."""
 
     def __init__(self, jaxpr: Jaxpr):
         self.origin = jaxpr.memo.get("origin")
-        self.jaxpr = optimise(jaxpr)
-        self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
         self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
                                           "packed": contiguous, "ndarray": np.ndarray}
         self.lines: list[str] = []
-        self.wanted = self._wanted()
-        self.run = self._build()
+        with collector_paused():
+            self.jaxpr = optimise(jaxpr)
+            self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
+            self.wanted = self._wanted()
+            self.run = self._build()
 
     # -- source
 
