@@ -10,6 +10,7 @@ from fractions import Fraction
 import gmpy2
 import mpmath
 import pytest
+import softfloat_mpfr as mpfr
 
 from tlgrad.softfloat import arith, compare, convert, elementary, text
 from tlgrad.softfloat import format as formats
@@ -159,51 +160,17 @@ def test_essay_words():
     assert elementary.evaluate("log", binary32, two) == 1060205080
 
 
-GMPY_ROUNDING = {"nearest": gmpy2.RoundToNearest, "zero": gmpy2.RoundToZero,
-                 "up": gmpy2.RoundUp, "down": gmpy2.RoundDown}
-
-
-def gmpy_context(fmt, rounding="nearest"):
-    return gmpy2.context(precision=fmt.precision, emin=fmt.emin - fmt.F + 1, emax=fmt.emax + 1,
-                         subnormalize=True, round=GMPY_ROUNDING[rounding])
-
-
-def gmpy_value(fmt, word):
-    kind, sign, sig, exponent = fmt.unpack(word)
-    with gmpy2.context(precision=max(fmt.precision, 2), emin=-10 ** 7, emax=10 ** 7):
-        value = gmpy2.mpfr({"nan": "nan", "infinite": "inf"}.get(kind, sig)) * gmpy2.exp2(exponent)
-        return -value if sign else value
-
-
-def gmpy_word(fmt, value):
-    if gmpy2.is_nan(value):
-        return fmt.nan
-    sign = int(gmpy2.is_signed(value))
-    if gmpy2.is_infinite(value):
-        return fmt.infinity(sign)
-    if value == 0:
-        return fmt.zero(sign)
-    sig, exponent = value.as_mantissa_exp()
-    word = arith.round_pack(fmt, sign, abs(int(sig)), int(exponent), env := Environment())
-    assert not env.flags
-    return word
-
-
-OPERATIONS = {"add": (2, lambda a, b: a + b), "mul": (2, lambda a, b: a * b),
-              "div": (2, lambda a, b: a / b), "sqrt": (1, gmpy2.sqrt), "fma": (3, gmpy2.fma)}
-
-
-@pytest.mark.parametrize("rounding", GMPY_ROUNDING)
+@pytest.mark.parametrize("rounding", mpfr.ROUNDING)
 @pytest.mark.parametrize("fmt", [binary128, binary16, Binary(19, 236), Binary(6, 70)], ids=repr)
 def test_directed_roundings_against_mpfr(fmt, rounding):
     rng = random.Random(11)
-    for name, (arity, peer) in OPERATIONS.items():
+    for name, (arity, peer) in mpfr.OPERATIONS.items():
         for _ in range(120):
             words = [random_word(fmt, rng) for _ in range(arity)]
             got = getattr(arith, name)(fmt, *words, Environment(rounding))
-            values = [gmpy_value(fmt, w) for w in words]
-            with gmpy_context(fmt, rounding):
-                want = gmpy_word(fmt, peer(*values))
+            values = [mpfr.value(fmt, w) for w in words]
+            with mpfr.context(fmt, rounding):
+                want = mpfr.word(fmt, peer(*values))
             assert got == want, (name, [hex(w) for w in words], hex(got), hex(want))
 
 
@@ -249,8 +216,8 @@ def test_elementary_against_mpfr(name, rounding):
         if name == "lgamma" and word >> 127:
             word ^= fmt.sign_bit
         got = elementary.evaluate(name, fmt, word, env=Environment(rounding))
-        with gmpy_context(fmt, rounding):
-            want = gmpy_word(fmt, peer(gmpy_value(fmt, word)))
+        with mpfr.context(fmt, rounding):
+            want = mpfr.word(fmt, peer(mpfr.value(fmt, word)))
         assert got == want, (hex(word), hex(got), hex(want))
 
 
@@ -261,8 +228,8 @@ def test_two_argument_functions_against_mpfr(name, peer):
     for _ in range(250):
         words = [random_word(fmt, rng), random_word(fmt, rng)]
         got = elementary.evaluate(name, fmt, *words)
-        with gmpy_context(fmt):
-            want = gmpy_word(fmt, peer(*(gmpy_value(fmt, w) for w in words)))
+        with mpfr.context(fmt):
+            want = mpfr.word(fmt, peer(*(mpfr.value(fmt, w) for w in words)))
         assert got == want, ([hex(w) for w in words], hex(got), hex(want))
 
 

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import softfloat_fuzz as fuzz
+import softfloat_mpfr as mpfr
 
 from tlgrad.softfloat import array, fast, reference
 from tlgrad.softfloat.arith import Environment
@@ -21,3 +22,11 @@ def test_against_the_c_compiler(name, monkeypatch):
     arguments = fuzz.operands(20000, rng)[:fuzz.ARITY[name]]
     got = array.evaluate(name, binary128, *arguments)
     assert np.all(got == reference.evaluate(name, binary128, arguments, got.shape, Environment()))
+
+
+@pytest.mark.parametrize("fmt", mpfr.FORMATS, ids=repr)
+def test_against_mpfr(fmt, monkeypatch):
+    """A sample of the run that `softfloat_mpfr` makes as a command."""
+    monkeypatch.setattr(fast, "WARM", 0)
+    for name in mpfr.OPERATIONS:
+        assert mpfr.mismatches(name, fmt, 1000, 5) == []

@@ -1,4 +1,5 @@
 """The pure-Python reference and the compiled kernels against TestFloat, MPFR and boundary vectors."""
+import numpy as np
 import pytest
 import softfloat_vectors as vectors
 
@@ -35,3 +36,23 @@ def test_pack_on_arrays(name, monkeypatch):
         return
     nan = binary128.is_nan
     assert all(g == e or (nan(g) and nan(e)) for g, e in zip(to_integers(got), expected))
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(PACKS) if n.startswith("tf_f128")])
+def test_flags_of_operations_on_arrays(name):
+    """All rows of one set of flags at once: with flags watched, operations on arrays raise that set."""
+    rows = list(vectors.rows(name, PACKS[name]))[::7]
+    operation = name.split("_", 2)[2]
+    target = {"to_i64": np.int64, "to_ui64": np.uint64}.get(operation)
+    if operation.startswith("to_") and target is None:
+        target = vectors.FORMATS[operation[3:]]
+    for flags in {row[-1] for row in rows}:
+        columns = list(zip(*[row for row in rows if row[-1] == flags]))[:-2]
+        operands = [of_integers(c, binary128, (len(c),)) for c in columns]
+        with array.environment() as env:
+            if target is None:
+                array.evaluate(KERNELS.get(operation, operation), binary128, *operands)
+            else:
+                array.convert(operands[0], target)
+        seen = env.flags & ~1 if operation in ("to_i64", "to_ui64") else env.flags
+        assert seen == flags, (flags, env.raised)

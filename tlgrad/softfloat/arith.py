@@ -338,25 +338,28 @@ def round_to_int(sig, exponent, sign, env):
     return kept, rest
 
 
+def _integral(fmt, a, env, rounding):
+    probe = Environment(rounding)
+    word = round_to_integral(fmt, a, probe)
+    env.flags |= probe.flags
+    return word
+
+
 def ceil(fmt, a, env):
     """The least integer not below a."""
-    del env
-    return round_to_integral(fmt, a, Environment("up"))
+    return _integral(fmt, a, env, "up")
 
 
 def floor(fmt, a, env):
     """The greatest integer not above a."""
-    del env
-    return round_to_integral(fmt, a, Environment("down"))
+    return _integral(fmt, a, env, "down")
 
 
 def trunc(fmt, a, env):
     """The integer part."""
-    del env
-    return round_to_integral(fmt, a, Environment("zero"))
+    return _integral(fmt, a, env, "zero")
 
 
 def rint(fmt, a, env):
     """The nearest integer, ties to even."""
-    del env
-    return round_to_integral(fmt, a, Environment())
+    return _integral(fmt, a, env, "nearest")

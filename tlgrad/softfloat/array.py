@@ -27,8 +27,12 @@ _environment: ContextVar = ContextVar("tlgrad_softfloat_environment", default=No
 def environment(rounding="nearest", saturate=False, key=0):
     """Round differently, saturate, or watch flags, inside a ``with`` block.
 
-    Yields the `Environment`, whose sticky ``flags`` and ``raised`` names collect what happened.
-    Operations on software formats run on the pure-Python reference meanwhile.
+    Yields the `Environment`, whose sticky ``flags`` and ``raised`` names collect what happened: the five
+    of IEEE 754 (inexact, underflow, overflow, divide_by_zero, invalid). Operations on software formats
+    run on the pure-Python reference meanwhile, which is their definition in every mode, in compiled
+    programs too; kernels round to nearest even and keep no flags. Elementary functions are correctly
+    rounded in every mode. Dtypes that NumPy has (float64, ...) are not affected. Stochastic rounding draws
+    one number of the key's sequence for every inexact result, in the order of evaluation.
 
     >>> from tlgrad.softfloat.format import binary128
     >>> one, three = of_numbers([1], binary128), of_numbers([3], binary128)
@@ -57,13 +61,14 @@ def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarra
     """
     if name == "select":
         return np.where(arrays[0], arrays[1], arrays[2])
-    if name in WORDWISE and fmt.signed:
+    env = _environment.get()
+    watched = env is not None and name in reference.PREDICATES     # comparisons with NaN raise flags
+    if name == "comparable" or name in WORDWISE and fmt.signed and not watched:
         return WORDWISE[name](*arrays, fmt)
     if name in COMPOSED:
         return COMPOSED[name](fmt, *arrays, **params)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     arrays = [np.broadcast_to(a, shape) for a in arrays]
-    env = _environment.get()
     if env is None:
         out = _quick(name, fmt, arrays, shape)
         if out is not None:
@@ -229,16 +234,18 @@ def _to_integers(array, target):
     source = format_of(array.dtype)
     if target.kind == "b":
         return ~bits.is_zero(array, source)
-    if small.fits(source):
+    env, kind = _environment.get(), "u64" if target == np.uint64 else "i64"
+    if env is None and small.fits(source):
         with np.errstate(all="ignore"):
             return small.decode(array, source).astype(target)
-    kind = "u64" if target == np.uint64 else "i64"
-    out = fast.convert(array, source, kind)
+    out = fast.convert(array, source, kind) if env is None else None
     if out is None:
         toward_zero = Environment("zero")
         words = [convert_words.to_int(source, w, 64, kind == "i64", toward_zero)
                  for w in to_integers(array)]
         out = np.array(words, kind.replace("64", "8")).reshape(array.shape)
+        if env is not None:
+            env.flags |= toward_zero.flags
     return out.astype(target)
 
 

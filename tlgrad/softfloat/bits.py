@@ -32,6 +32,8 @@ def _limbs(word, fmt):
 def _split(array, fmt):
     """``(is negative, magnitude columns)``."""
     columns, sign = _columns(array, fmt), _limbs(fmt.sign_bit, fmt)
+    if not fmt.signed:
+        return np.zeros(array.shape, bool), columns
     at = next(k for k, s in enumerate(sign) if s)
     negative = (columns[at] & sign[at]) != 0
     return negative, [c & ~s for c, s in zip(columns, sign)]
@@ -77,7 +79,9 @@ def is_finite(a, fmt):
 
 
 def is_zero(a, fmt):
-    """Zero of either sign."""
+    """Zero of either sign; scales have none."""
+    if not fmt.signed:
+        return np.zeros(a.shape, bool)
     negative, magnitude = _split(a, fmt)
     zero = _equal(magnitude, _limbs_like(0, magnitude, fmt))
     return zero & ~negative if fmt.specials == "fnuz" else zero

@@ -107,6 +107,15 @@ class Float:
         """The greatest smaller number."""
         return self._with(compare.next_down(self.format, self.bits))
 
+    def nextafter(self, toward):
+        """The neighbour in the direction of another number; this one if they are equal."""
+        return self._with(compare.next_after(self.format, self.bits, word_of(self.format, toward)))
+
+    def total_order(self, other):
+        """Whether this word comes before the other, or is it: -nan, -inf, ..., -0, 0, ..., inf, nan
+        (IEEE 754-2019, section 5.10)."""
+        return compare.total_order(self.format, self.bits, word_of(self.format, other, exact_format=True))
+
     def same_bits(self, other):
         """Whether both are the same word of the same format."""
         return self.format is other.format and self.bits == other.bits
