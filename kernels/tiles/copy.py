@@ -20,6 +20,8 @@ LINE = 64
 LANES = {1: 16, 2: 8, 4: 8, 8: 4, 16: 2}
 #: bytes from which results are written past the caches
 PAST = 1 << 23
+#: cache lines that are written side by side in the target before the next line of the source is read
+TOGETHER = 8
 #: bytes from which runs are taken in the order of the source, as are those written past the caches
 LONG = 256
 
@@ -211,7 +213,11 @@ class Square:
             self.words(source, target, n, m)
             e.jump(join)
             e.start(join)
-        blocks(e, "%n", side, lambda i, n: blocks(e, "%m", side, lambda j, m: tile(i, n, j, m)))
+        def band(first, height):
+            """`height` words of the target's lines."""
+            blocks(e, "%m", side, lambda j, m: blocks(e, height, side, lambda i, n: tile(
+                e.i64("add", first, i), n, j, m)))
+        blocks(e, "%n", TOGETHER * side, band)
         return "\n".join([f"define internal void @square{HEAD} noinline {{", "entry:", *e.lines,
                           "  ret void", "}"])
 
