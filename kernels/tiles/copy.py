@@ -213,6 +213,7 @@ class Square:
             self.words(source, target, n, m)
             e.jump(join)
             e.start(join)
+
         def band(first, height):
             """`height` words of the target's lines."""
             blocks(e, "%m", side, lambda j, m: blocks(e, height, side, lambda i, n: tile(
