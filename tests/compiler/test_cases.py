@@ -11,6 +11,7 @@ import pytest
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.jaxpr import evaluate_arrays
+from tlgrad.core.primitive import PRIMITIVES
 
 
 def compilations(run) -> int:
@@ -45,6 +46,21 @@ def test_no_fma_instruction_without_an_fma_primitive(f):
 def test_an_fma_primitive_is_one_instruction_where_the_cpu_has_it():
     kernel, = tl.kernels(lambda x: tl.fma(x, x, x))(tl.tensor(np.ones(100, "float32")))
     assert "fmadd" in kernel.assembly or "fma" in kernel.assembly
+
+
+# ---- of several errors, the first of the program is raised ----
+
+def test_the_first_error_of_the_program_is_raised():
+    def f(k, x):
+        quotient = tl.sum(7 // k)
+        return quotient + PRIMITIVES["reduce_max"].bind(x, axes=(0,))
+    k, x = tl.tensor([1, 0]), tl.tensor(np.ones(0, "int64"))
+    with pytest.raises(tl.errors.ZeroDivision):
+        f(k, x)
+    with pytest.raises(tl.errors.ZeroDivision):
+        tl.run(f)(k, x)
+    with pytest.raises(tl.errors.ShapeError, match="are empty"):
+        tl.run(f)(k + 1, x)
 
 
 # ---- C055: the order of a sum is part of the result ----

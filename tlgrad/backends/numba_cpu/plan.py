@@ -31,6 +31,7 @@ from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import COMBINES, SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
+from tlgrad.errors import TlgradError
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step, rows_last
 from tlgrad.passes.views import View, row_major
@@ -71,7 +72,7 @@ class Plan:
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
         self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
-                                          "packed": contiguous, "ndarray": np.ndarray}
+                                          "packed": contiguous, "ndarray": np.ndarray, "Error": TlgradError}
         self.lines: list[str] = []
         with collector_paused():
             self.jaxpr = optimise(jaxpr)
@@ -101,7 +102,10 @@ class Plan:
             else:
                 self._host(eqn)
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
-        body = "\n    ".join([*self.lines, f"return [{', '.join(outs)}]"])
+        lines = [*self.lines, f"return [{', '.join(outs)}]"]
+        if any(step.kind == "host" for step in self.grouping.steps):
+            lines = ["try:", *[f"    {line}" for line in lines], "except Error:", f"    {self._by_primitives()}"]
+        body = "\n    ".join(lines)
         self.source = f"def run({', '.join(params)}):\n    {body}\n"
         scope = dict(self.constants)
         exec(compile(self.source, "<tlgrad plan>", "exec"), scope)
@@ -178,10 +182,13 @@ class Plan:
             args.append(self.names[var])
         self._run(self._launches(lowered, compiled, step), args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
-            inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
-            meaning = self._constant(functools.partial(evaluate_arrays, self.jaxpr), "f")
             found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
-            self.lines.append(f"if {found}: return {meaning}([{inputs}])")
+            self.lines.append(f"if {found}: {self._by_primitives()}")
+
+    def _by_primitives(self) -> str:
+        """The line that runs the program by its primitives: they raise its first error, or give the result."""
+        inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
+        return f"return {self._constant(functools.partial(evaluate_arrays, self.jaxpr), 'f')}([{inputs}])"
 
     def _contraction(self, eqn):
         """A contraction on tiles, continuing from `init` when it has one."""
