@@ -1,6 +1,7 @@
-"""Random programs against plain Python.
+"""Random programs against plain Python: values and exceptions, and gradients.
 
-    PYTHONPATH=tests python3 -m frontend.fuzz 2000          # as many programs, half of them hard
+    PYTHONPATH=tests python3 -m frontend.fuzz 2000              # as many programs, half of them hard
+    PYTHONPATH=tests python3 -m frontend.fuzz gradients 2000    # their derivatives, by dual numbers in plain Python
 """
 import collections
 import signal
@@ -8,6 +9,7 @@ import sys
 
 from tlgrad.errors import ScalarFunctionError
 
+from frontend.dual_numbers import derivative_differences
 from frontend.programs import program
 from frontend.same_as_python import differences
 
@@ -39,7 +41,7 @@ def python_hangs(f, inputs):
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def check(seed, hard):
+def check(seed, hard, differences=differences):
     """("equal", ""), or what went otherwise and how."""
     f, inputs = program(seed, hard)
     if python_hangs(f, inputs):
@@ -57,13 +59,13 @@ def check(seed, hard):
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def run(seeds, hard):
+def run(seeds, hard, differences=differences):
     """Counts by outcome, and what was not equal."""
     old = signal.signal(signal.SIGVTALRM, _stop)
     try:
         counts, others = collections.Counter(), []
         for seed in seeds:
-            what, detail = check(seed, hard)
+            what, detail = check(seed, hard, differences)
             counts[what] += 1
             if what not in ("equal", "plain Python hangs"):
                 others.append((seed, what, detail))
@@ -73,10 +75,11 @@ def run(seeds, hard):
 
 
 if __name__ == "__main__":
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    compared = derivative_differences if "gradients" in sys.argv else differences
+    given = [int(a) for a in sys.argv[1:] if a.isdigit()]
+    number, first = (*given, *(200, 0)[len(given):])
     for kind in (False, True):
-        found, rest = run(range(first, first + number // 2), kind)
+        found, rest = run(range(first, first + number // 2), kind, compared)
         print("hard" if kind else "easy", dict(found))
         for seed, what, detail in rest:
             print("  ", seed, what, detail[:250])
