@@ -1,7 +1,7 @@
 """Random programs against plain Python: values and exceptions, and gradients.
 
-    PYTHONPATH=tests python3 -m frontend.fuzz 2000              # as many programs, half of them hard
-    PYTHONPATH=tests python3 -m frontend.fuzz gradients 2000    # their derivatives, by dual numbers in plain Python
+    PYTHONPATH=tests python3 -m frontend.fuzz 2000             # as many programs, half of them hard
+    PYTHONPATH=tests python3 -m frontend.fuzz gradients 2000   # derivatives, by dual numbers in plain Python
 """
 import collections
 import signal

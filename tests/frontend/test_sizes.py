@@ -6,7 +6,7 @@ import tlgrad as tl
 from tlgrad.core.aval import make_aval
 from tlgrad.core.dtypes import float64
 from tlgrad.core.jaxpr import count_eqns
-from tlgrad.frontend.interpreter import record
+from tlgrad.frontend.interpreter import nesting, record
 
 
 def made(text):
@@ -26,14 +26,41 @@ def early_returns(n):
         for k in range(n)) + " return s\n")
 
 
+def program(f):
+    return record(f, lambda symbols: (symbols, {}), [make_aval((), float64)]).jaxpr
+
+
 def size(f):
-    return count_eqns(record(f, lambda symbols: (symbols, {}), [make_aval((), float64)]).jaxpr)
+    return count_eqns(program(f))
 
 
 @pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)
 def test_size_is_linear(family):
     twelve, last = size(family(12)), size(family(96))
     assert last <= 8.2 * twelve
+
+
+def test_early_returns_are_conds_one_after_the_other():
+    assert nesting(program(early_returns(12))) == nesting(program(early_returns(96))) <= 3
+
+
+def test_the_gradient_of_early_returns_is_linear():
+    def gradient(n):
+        f = tl.grad(lambda x: tl.sum(tl.map(early_returns(n))(x)))
+        return count_eqns(tl.make_jaxpr(f)(tl.tensor([1.0])).jaxpr)
+    assert gradient(48) <= 4.2 * gradient(12)
+
+
+@pytest.mark.parametrize("bound", [50, 100_000])
+def test_an_escape_loop_has_one_size_for_any_bound(bound):
+    def escape(x):
+        z = 0.0
+        for k in range(bound):
+            z = z * z + x
+            if z > 2:
+                return k
+        return bound
+    assert size(escape) == 10
 
 
 @pytest.mark.parametrize("family", [ifs, early_returns], ids=lambda f: f.__name__)

@@ -16,6 +16,7 @@ import types
 import warnings
 from typing import Callable, NamedTuple
 
+from tlgrad.frontend import match
 from tlgrad.frontend.flow import backbone
 from tlgrad.frontend.node import UNDEF, Node, Ref
 
@@ -122,7 +123,7 @@ def _flow_class(byteflow, walk):
 
 def _walk_class(byteflow):
     class Walk(byteflow.TraceRunner):
-        """Numba's walk over the instructions of a block, with formats of f-strings and imports."""
+        """Numba's walk over the instructions of a block, with f-strings, imports, patterns, unpacking."""
 
         def dispatch(self, state):
             if state._blockstack:
@@ -149,6 +150,31 @@ def _walk_class(byteflow):
             state.append(inst, module=module, res=res)
             state.push(module)
             state.push(res)
+
+        def question(self, state, inst, n):
+            """An instruction that pushes an answer about the topmost n values."""
+            temps = [state.make_temp() for _ in range(2)]
+            state.append(inst, values=[state.peek(k) for k in range(n, 0, -1)], temps=temps)
+            state.push(temps[-1])
+
+        def op_GET_LEN(self, state, inst):
+            self.question(state, inst, 1)
+        op_MATCH_SEQUENCE = op_MATCH_MAPPING = op_GET_LEN
+
+        def op_MATCH_KEYS(self, state, inst):
+            self.question(state, inst, 2)
+
+        def op_MATCH_CLASS(self, state, inst):
+            values, temps = [state.pop() for _ in range(3)][::-1], [state.make_temp() for _ in range(2)]
+            state.append(inst, values=values, temps=temps)
+            state.push(temps[-1])
+
+        def op_UNPACK_EX(self, state, inst):
+            n = (inst.arg & 0xFF) + (inst.arg >> 8) + 1
+            value, temps = state.pop(), [state.make_temp() for _ in range(n + 2)]
+            state.append(inst, values=[value], temps=temps)
+            for temp in reversed(temps[2:]):
+                state.push(temp)
     return Walk
 
 
@@ -210,7 +236,7 @@ def _front_class(interpreter, ir, flow_class):
 
         def call(self, f, target, args, res):
             """res = f(*args), with f a Python function held in `target`."""
-            self.store(ir.Global(f.__name__, f, loc=self.loc), target)
+            self.store(ir.Global("$" + getattr(f, "__name__", "partial"), f, loc=self.loc), target)
             self.store(ir.Expr.call(self.get(target), tuple(map(self.get, args)), (), loc=self.loc), res)
 
         def op_FORMAT_VALUE(self, inst, value, res, strvar, spec=None):
@@ -228,7 +254,29 @@ def _front_class(interpreter, ir, flow_class):
         def op_IMPORT_FROM(self, inst, module, res):
             """from module import a."""
             self.store(ir.Expr.getattr(self.get(module), self.code_names[inst.arg], loc=self.loc), res)
+
+        def op_UNPACK_EX(self, inst, values, temps):
+            """a, *b, c = value"""
+            self.call(functools.partial(match.starred, inst.arg & 0xFF, inst.arg >> 8), temps[0], values, temps[1])
+            for k, temp in enumerate(temps[2:]):
+                item = ir.Expr.static_getitem(self.get(temps[1]), k, index_var=None, loc=self.loc)
+                self.store(item, temp)
+
+        def op_MATCH_CLASS(self, inst, values, temps):
+            """case Class(...)"""
+            self.call(functools.partial(match.attributes_of, inst.arg), temps[0], values, temps[1])
+    for name, f in _QUESTIONS.items():
+        setattr(Front, "op_" + name, functools.partialmethod(_ask, f))
     return Front
+
+
+_QUESTIONS = {"GET_LEN": len, "MATCH_SEQUENCE": match.is_sequence, "MATCH_MAPPING": match.is_mapping,
+              "MATCH_KEYS": match.values_of}
+
+
+def _ask(self, f, inst, values, temps):
+    """An instruction of `match` that pushes f(values)."""
+    self.call(f, temps[0], values, temps[1])
 
 
 # ---- statements ----

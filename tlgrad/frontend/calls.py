@@ -11,22 +11,14 @@ import numpy as np
 from tlgrad.control.loops import iterate
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import is_internal
-from tlgrad.core.trace import Value
-from tlgrad.frontend import meaning
-from tlgrad.frontend.block import Symbol
+from tlgrad.frontend import library
 from tlgrad.frontend.graph import graph
 from tlgrad.frontend.read import Row
 from tlgrad.frontend.recursive import Recurrence
 from tlgrad.frontend.state import Unmergeable
-from tlgrad.frontend.values import UNDEF, Frame, Iter, Lazy, Range, scalar, traced
+from tlgrad.frontend.values import UNDEF, Frame, Lazy, traced
 
-_CONSUMERS = (sum, any, all, min, max, list, tuple, enumerate, zip, reversed, sorted)
-_MUTATORS = {"append", "extend", "insert", "pop", "clear", "remove", "sort", "reverse", "update", "setdefault"}
 _RANDOM = ("random", "time", "secrets", "uuid")
-#: builtins that Python may run on traced values: they only move them, or ask bool() of them
-_HOST = (len, enumerate, zip, reversed, list, tuple, sorted, dict, iter, map, filter, functools.reduce, id, print,
-         str, repr, format, min, max, getattr, hasattr, setattr, callable, slice)
-_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 class Calls:
@@ -65,22 +57,6 @@ class Calls:
         """An argument for tlgrad's own functions: rows become arrays."""
         return a.table[tuple(a.indices)] if isinstance(a, Row) else a
 
-    def call_builtin(self, f, args, kwargs):
-        if f is range:
-            return Range(*args) if traced(args) else self.host(range, *args)
-        if f in (sum, any, all) and args and isinstance(args[0], Lazy):
-            start = (args[1:] or [kwargs.get("start", 0)])[0] if f is sum else f is all
-            return self.consume(args[0], f, start)
-        if _in(f, _CONSUMERS) and args:
-            args = [self.gather(a) for a in args]
-        if _method_of_container(f) and isinstance(f.__self__, (list, dict)) and f.__name__ in _MUTATORS:
-            self.mutable(f.__self__)
-            return self.host(f, *args, **kwargs)
-        if not traced((args, kwargs)):
-            r = self.run_python(f, args, kwargs)
-            return self.own(r) if type(r) in (list, dict) else r
-        return self.builtin(f, args, kwargs)
-
     def run_python(self, f, args, kwargs):
         """A call without traced values: Python runs it, once, while tracing."""
         module = getattr(f, "__module__", "") or type(getattr(f, "__self__", None)).__module__
@@ -88,37 +64,6 @@ class Calls:
             self.fail(f"`{getattr(f, '__name__', f)}` gives another value each time, so it cannot be part of a "
                       "program", "pass its result as an argument")
         return self.host(f, *args, **kwargs)
-
-    def gather(self, a):
-        sequence = isinstance(a, (Iter, list, tuple, Range, Lazy, Symbol, Row)) and not scalar(a)
-        return self.items(a) if sequence else a
-
-    def builtin(self, f, args, kwargs):
-        """A builtin, math or numpy function with a traced argument."""
-        a = args[0] if args else None
-        special = _SPECIAL.get(f) if _hashable(f) else None
-        if special is not None:
-            return special(self, a, args, kwargs)
-        if f in (min, max) and not kwargs and all(map(scalar, seq := a if len(args) == 1 else args)):
-            return self.extreme(f, seq)
-        if _in(f, _HOST) or _method_of_container(f) or isinstance(f, type) and issubclass(f, BaseException):
-            if isinstance(f, type) and issubclass(f, BaseException):
-                args = [self.text(v) for v in args]
-            r = self.host(f, *args, **kwargs)
-            return self.own(r) if type(r) in (list, dict) else list(r) if f in (map, filter) else r
-        function = meaning.FUNCTIONS.get(f) if _hashable(f) else None
-        if function is not None and all(map(scalar, args)):
-            return function(*args, **kwargs)
-        module = getattr(f, "__module__", None)
-        name = getattr(f, "__name__", repr(f))
-        name = f"{module}.{name}" if module and module != "builtins" else name
-        self.fail(f"`{name}` is not known to tlgrad, and its argument is only known when the program runs",
-                  "use a math or numpy function, or write it in Python")
-
-    def extreme(self, f, seq):
-        """min and max: the chain of comparisons that Python makes."""
-        fn = operator.lt if f is min else operator.gt
-        return functools.reduce(lambda p, q: self.select(self.binop(fn, q, p), q, p), seq)
 
     # -- Python functions --
 
@@ -204,47 +149,10 @@ class Calls:
         return roots + [v for mode in self.active.values() for v in mode if not isinstance(v, str)]
 
 
-# ---- builtins that are part of the language ----
-
-def _isinstance(it, a, args, kwargs):
-    if isinstance(a, Symbol):
-        classes = args[1] if isinstance(args[1], tuple) else (args[1],)
-        return any(issubclass(_KINDS[a.dtype.kind], c) or isinstance(a, c) for c in classes)
-    return isinstance(a, args[1])
-
-
-def _sum(it, a, args, kwargs):
-    start = (args[1:] or [kwargs.get("start", 0)])[0]
-    return functools.reduce(lambda p, q: it.binop(operator.add, p, q), a, start)
-
-
-def _any(it, a, args, kwargs):
-    return functools.reduce(lambda p, q: it.either(operator.or_, p, it.truth(q)), a, False)
-
-
-def _all(it, a, args, kwargs):
-    return functools.reduce(lambda p, q: it.either(operator.and_, p, it.truth(q)), a, True)
-
-
-def _abs(it, a, args, kwargs):
-    m = getattr(type(a), "__abs__", None)
-    if isinstance(m, types.FunctionType) and not isinstance(a, Value):
-        return it.call(m, [a], {})
-    return meaning.FUNCTIONS[abs](a)
-
-
-_SPECIAL = {
-    isinstance: _isinstance, sum: _sum, any: _any, all: _all, abs: _abs,
-    type: lambda it, a, args, kw: _KINDS[a.dtype.kind] if isinstance(a, Symbol) else type(a),
-    bool: lambda it, a, args, kw: it.truth(a),
-    pow: lambda it, a, args, kw: it.binop(operator.pow, *args),
-    divmod: lambda it, a, args, kw: (it.binop(operator.floordiv, *args), it.binop(operator.mod, *args))}
-
-
 def _of_tlgrad(f) -> bool:
     code = getattr(f, "__code__", None)
     if code is not None:
-        return is_internal(code) and not f.__qualname__.startswith("_entry")
+        return is_internal(code) and not f.__qualname__.startswith("_entry") and f.__module__ != library.__name__
     cls = type(f)
     return cls.__module__.split(".")[0] == "tlgrad" and not isinstance(f, type)
 
@@ -266,19 +174,3 @@ def _of_pytest(f) -> bool:
 def _is_user_class(f) -> bool:
     return isinstance(f, type) and f.__module__ != "builtins" and not issubclass(f, (BaseException, tuple)) \
         and isinstance(f.__dict__.get("__init__"), types.FunctionType)
-
-
-def _method_of_container(f) -> bool:
-    return isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, (list, dict, tuple, str))
-
-
-def _hashable(f) -> bool:
-    try:
-        hash(f)
-    except TypeError:
-        return False
-    return True
-
-
-def _in(f, functions) -> bool:
-    return any(f is g for g in functions)

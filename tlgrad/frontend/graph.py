@@ -10,6 +10,7 @@ import dis
 import inspect
 import types
 
+from tlgrad.core.source import is_internal
 from tlgrad.frontend import bytecode
 from tlgrad.frontend.flow import analyse, liveness
 from tlgrad.frontend.node import Node
@@ -47,6 +48,9 @@ class Graph:
         self.entry = min(blocks)
         read = set().union(*[s.reads for body in blocks.values() for s in body])
         self.blocks = {b: [s for s in blocks[b] if not _copies_for_nothing(s, read)] for b in flow.order}
+        if is_internal(code):           # functions of `library`: the place is the user's call
+            for s in sum(self.blocks.values(), []):
+                s.loc = None
         self.tries = any(guards(s) for body in self.blocks.values() for s in body)
         self.defs: dict = {}
         uses, assigned = {}, {}

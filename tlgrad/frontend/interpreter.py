@@ -18,6 +18,7 @@ from tlgrad.core.trace import Value, running_under
 from tlgrad.errors import ScalarFunctionError, TlgradError
 from tlgrad.frontend import meaning
 from tlgrad.frontend.block import Symbol
+from tlgrad.frontend.builtin import Builtins
 from tlgrad.frontend.calls import Calls
 from tlgrad.frontend.close import close
 from tlgrad.frontend.expressions import Expressions
@@ -39,7 +40,8 @@ from tlgrad.ops.promote import as_dtype_value
 RECURSION = 20_000
 
 
-class Interpreter(State, Joins, Regions, Loops, Statements, Expressions, Operators, Calls, Recurrences, Trees):
+class Interpreter(State, Joins, Regions, Loops, Statements, Expressions, Operators, Calls, Builtins, Recurrences,
+                  Trees):
     """Interprets one function.
 
     lift: captured floats become operands of the program.  unsigned: unsigned integers are
@@ -147,7 +149,10 @@ def plain(refusal: ScalarFunctionError) -> ScalarFunctionError:
 
 def _run_simple(it, f, args, kwargs):
     """A function without control flow, run by Python."""
-    return copy_on_symbols(it, f)(*args, **kwargs), None
+    value = copy_on_symbols(it, f)(*args, **kwargs)
+    if it.raised is not None:
+        raise NotSimple                        # an operation that may raise: a branch
+    return value, None
 
 
 def _record(f, build, avals, run, it) -> Recorded:

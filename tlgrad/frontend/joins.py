@@ -33,6 +33,7 @@ class Joins:
         """Run both arms up to the nearest join (or an outer stop), record one cond, go on at the joins."""
         if self.forbid:
             raise Emitted
+        joins = [j for j in joins if j not in stops]
         snap, inner, done = self.snapshot(), stops | set(joins), []
         try:
             for arm in arms:
@@ -68,8 +69,14 @@ class Joins:
         return pred if code == a else lo.not_(pred)
 
     def proceed(self, fr, exits, tag, env, joins, stops):
-        """Go on at the joins, each under its tag; what does not stop there is passed on."""
-        for n, j in enumerate(joins):
+        """Go on at the joins, each under its tag; what does not stop there is passed on.
+
+        What follows a join is run only up to the joins that come after it, which are then next in turn: many
+        early returns are many conds one after the other, not one in the other.
+        """
+        pending = [j for j in joins if j not in stops]
+        while pending:
+            j, *pending = pending
             if j not in exits:
                 continue
             x = exits[j]
@@ -78,15 +85,36 @@ class Joins:
                 return "go", (j, {**env, **x.vals})
             rest = {t: e for t, e in exits.items() if t != j}
             p = self.is_tag(tag, self.code(fr, j))
-            blocks = [Block(self.block), Block(self.block)]
-
-            def go(j=j, x=x, n=n):
-                self.install(x.heap)
-                return self.resume(fr, j, {**env, **x.vals}, stops | set(joins[n + 1:]))
-            went = (blocks[0], *self.inside(blocks[0], go))
+            later = [t for t in self.joins_after(fr, j) if t not in stops and t not in pending]
+            try:
+                went = self.arm(fr, j, x, env, stops | {*pending, *later})
+            except Unmergeable as u:
+                if u.target not in later:
+                    raise
+                later, went = [], self.arm(fr, j, x, env, stops | set(pending))
+            pending = later + pending
             passed = self.code(fr, next(iter(rest))) if len(rest) == 1 else tag
-            exits, tag = self.merge(fr, p, went, (blocks[1], rest, passed))
+            exits, tag = self.merge(fr, p, went, (Block(self.block), rest, passed))
         return exits, tag
+
+    def arm(self, fr, j, x, env, stops):
+        """(block, exits, tag) of what follows an exit at j."""
+        block = Block(self.block)
+
+        def go():
+            self.install(x.heap)
+            return self.resume(fr, j, {**env, **x.vals}, stops)
+        return (block, *self.inside(block, go))
+
+    def joins_after(self, fr, j) -> list:
+        """The joins of the branch to which j leads."""
+        g = fr.g
+        while not isinstance(j, tuple) and j not in g.loops:
+            last = g.blocks[j][-1]
+            if last.kind != "Jump":
+                return g.joins[j]
+            j = last.target
+        return []
 
 
 class Merge:

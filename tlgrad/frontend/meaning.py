@@ -17,7 +17,7 @@ from tlgrad.core import dtypes
 from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.tensor import python_scalar
 from tlgrad.core.trace import Value
-from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
+from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo, special
 from tlgrad.ops.convert import convert
 from tlgrad.ops.define import Elementwise
 from tlgrad.ops.methods import power
@@ -233,10 +233,14 @@ def _tables():
                 table[getattr(module, spelled)] = _arithmetic1(prim)
     table |= {
         math.log: _log, cmath.log: _log, np.log: el.log, math.pow: el.pow_, np.power: _arithmetic(power),
+        math.gamma: _arithmetic1(special.gamma), math.lgamma: _arithmetic1(special.lgamma),
+        math.nextafter: lambda x, y: np.nextafter(x, y), math.ldexp: lambda x, n: np.ldexp(x, n),
+        math.frexp: lambda x: np.frexp(x), math.ulp: lambda v: ar.abs_(np.spacing(to_float(_number(v)))),
         math.fabs: lambda v: ar.abs_(to_float(v)), math.fmod: _fmod, np.fmod: _fmod,
         math.floor: _rounded(ar.floor), math.ceil: _rounded(ar.ceil), math.trunc: _rounded(ar.trunc),
         np.floor: ar.floor, np.ceil: ar.ceil, np.trunc: ar.trunc, np.rint: ar.round_,
         math.isnan: lo.is_nan, math.isfinite: lo.is_finite, np.isnan: lo.is_nan, np.isfinite: lo.is_finite,
+        cmath.isnan: lo.is_nan, cmath.isfinite: lo.is_finite, cmath.isinf: _isinf,
         math.isinf: _isinf, np.isinf: _isinf, np.sign: ar.sign,
         math.degrees: lambda v: ar.mul(v, 180.0 / math.pi), math.radians: lambda v: ar.mul(v, math.pi / 180.0),
         np.abs: lambda v: ar.abs_(_number(v)), np.fabs: lambda v: ar.abs_(to_float(v)), np.square: lambda v: v * v,

@@ -6,7 +6,7 @@ import operator
 import types
 
 from tlgrad.core.trace import Value
-from tlgrad.frontend import meaning
+from tlgrad.frontend import library, meaning
 from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.read import Row
 from tlgrad.frontend.values import Iter, Maybe, Range, same, scalar, traced
@@ -64,7 +64,9 @@ class Operators:
             if known is not None:
                 return known
         if fn is operator.pow and _integers(a, b) and not (type(b) is int and b >= 0):
-            self.fail("an integer to a traced integer power has no fixed type", "write float(base) ** n")
+            if isinstance(b, Symbol):
+                return self.inline(library.integer_power, [a, b], {})
+            a = meaning.to_float(a)
         if self.unsigned and fn in meaning.INDEX and meaning.is_index(a, b):
             return meaning.INDEX[fn](a, b)
         return meaning.BINARY[fn](a, b)

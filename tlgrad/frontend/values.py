@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import math
 import types
+import weakref
 
 import numpy as np
 
@@ -179,7 +180,8 @@ def traced(v) -> bool:
 
 
 _PLAIN = (*NUMBERS, str, bytes, type(None), type, types.ModuleType, types.CodeType)
-_COMMON = {bool, int, float, str, type(None)}
+#: types that need no closer look; a proxy whose object is gone must not be looked at
+_COMMON = {bool, int, float, str, type(None), *weakref.ProxyTypes}
 
 
 # ---- contents of heap objects: lists, dicts, instances, iterators ----
