@@ -6,6 +6,7 @@ from tlgrad.frontend.graph import graph
 
 from frontend.same_as_python import ONE, differences
 
+
 class Point:
     __match_args__ = ("x", "y")
 

@@ -25,9 +25,9 @@ def refused(reason, *, at, inputs=1):
     return lambda f: REFUSALS.append((f, reason, at, inputs)) or f
 
 
-@refused("`erf` is not known to tlgrad", at="special.erf(x)")
+@refused("`dawsn` is not known to tlgrad", at="special.dawsn(x)")
 def unknown_callee(x):
-    return special.erf(x) if x > 0 else x
+    return special.dawsn(x) if x > 0 else x
 
 
 @refused("gives another value each time", at="random.random()")
@@ -94,7 +94,7 @@ def test_a_function_that_returns_nothing():
 def test_a_budget_names_the_construct():
     def f(x):
         items = [x] * 3
-        for a in range(300):
+        for a in range(2000):
             for b in items:
                 for c in items:
                     x = x + b * c if x > a else x

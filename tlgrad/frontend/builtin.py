@@ -121,6 +121,7 @@ _SPECIAL = {
     isinstance: _isinstance, sum: _sum, any: _any, all: _all, abs: _abs,
     type: lambda it, a, args, kw: kind(a),
     bool: lambda it, a, args, kw: it.truth(a),
+    repr: lambda it, a, args, kw: it.placeholder(a, "") if isinstance(a, Symbol) else it.host(repr, a),
     pow: lambda it, a, args, kw: it.binop(operator.pow, *args),
     divmod: lambda it, a, args, kw: (it.binop(operator.floordiv, *args), it.binop(operator.mod, *args))}
 

@@ -138,7 +138,7 @@ def recursion(interpreter, f, g):
         pairs += [(g.argnames.index(k), a) for k, a in call.kws if k in g.argnames]
         if call.vararg or len(pairs) + shift != len(g.argnames):
             return None, "the recursive call must give every argument"
-        here, changes = None, ""
+        counts, others = [], []
         for n, a in pairs:
             v = definition(g, a)
             if v is not None and v.kind == "Arg" and v.index == n:
@@ -147,14 +147,23 @@ def recursion(interpreter, f, g):
             if step is not None and step != 1:
                 return None, f"it calls itself on `{g.argnames[n]} - {step}`; only `{g.argnames[n]} - 1` " \
                              f"is allowed{places}"
-            if step == 1 and here is None:
-                here = n
-                continue
-            changes = f"argument `{g.argnames[n]}` changes in the recursive call"
-        if here is None or changes or position not in (None, here):
-            return None, (changes or "no argument is the predecessor n - 1") + tree
-        position = here
+            (counts if step == 1 else others).append(n)
+        broken = broken_rule(*[[f"`{g.argnames[n]}`" for n in found] for found in (counts, others)])
+        if broken or position not in (None, counts[0]):
+            return None, (broken or "its calls count down different arguments") + tree
+        position = counts[0]
     return position, ""
+
+
+def broken_rule(counts, others) -> str:
+    """What is wrong with a recursive call, by the arguments that become their predecessor and those that change
+    otherwise."""
+    if not counts:
+        changed = f": {' and '.join(others)} changes otherwise" if others else ""
+        return f"no argument is the predecessor n - 1{changed}"
+    if others:
+        return f"argument {' and '.join(others)} changes in the recursive call"
+    return f"arguments {' and '.join(counts)} both become their predecessor" if len(counts) > 1 else ""
 
 
 def definition(g, name):
