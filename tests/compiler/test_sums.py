@@ -1,5 +1,6 @@
 """Reductions, contractions of any number of operands and running sums: the words of the loop."""
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -119,3 +120,17 @@ def test_free_einsum_of_operands_with_all_indices_is_one_pass():
         letters = pattern.replace(" ", "")
         got = np.asarray(tl.einsum(pattern, x, y, z, order="free"))
         assert np.allclose(got, np.einsum(letters, x, y, z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["ordered", "fused", "tree", "free"])
+def test_no_array_of_all_products_is_made(order):
+    x, y, z = (tl.tensor(np.ones(s, "float32")) for s in ((300, 256), (256, 300), (256,)))
+    for f in (lambda: tl.einsum("a b, b c, b -> a c", x, y, z, order=order),
+              lambda: tl.einsum("a b, b c -> a c", x, y, order=order)):
+        tracemalloc.start()
+        try:
+            assert f().tolist() == [[256.0] * 300] * 300
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 12 << 20                       # all products would be 88 MiB
