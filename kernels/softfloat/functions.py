@@ -185,12 +185,9 @@ def series(z, coefficients, shift, short):
     return total
 
 
-def _circular(x, quarter):
-    """sin of x and `quarter` right angles, for 2**-57 <= |x| < 2**32.
-
-    x = n pi / 512 + r. sin(a + r) = sin a - sin a (1 - cos r) + cos a sin r, where the tables give
-    sin a and cos a, exactly 0 and 1 at right angles: the result stays relatively exact there.
-    """
+def reduced(x):
+    """``(negative, n, left, sine, vers)`` of 2**-57 <= |x| < 2**32: |x| = n pi / 512 + r; whether r < 0,
+    sin |r| at 2**-192, and 1 - cos r at 2**-144."""
     negative, exponent, sig = parts(x)
     size = place(sig, "i256", 111, -exponent + 31)                # at 2**-192
     n = (about(size, 192) * STEPS_PER_RADIAN + 0.5).to_integer()
@@ -201,7 +198,15 @@ def _circular(x, quarter):
     z = high(z, z)                                                # r**2 at 2**-144
     bend = high(z, series(z, [FACTORIAL[k] for k in range(3, 17, 2)], 16, 2))
     vers = high(z, series(z, [FACTORIAL[k] for k in range(2, 16, 2)], 16, 2))
-    sine = r - mulshift(r, bend, 144)
+    return negative, n, left, r - mulshift(r, bend, 144), vers
+
+
+def circular(n, left, sine, vers, quarter):
+    """``(is negative, size at 2**-190, error)`` of the sine of what `reduced` gave and `quarter` right angles.
+
+    sin(a + r) = sin a - sin a (1 - cos r) + cos a sin r, where the tables give sin a and cos a, exactly 0
+    and 1 at right angles: the result stays relatively exact there.
+    """
     turn = n.lshr(8) + quarter
     odd = (turn & 1).ne(0)
     place_, mirrored = n & 255, -(n & 255) + 256
@@ -211,16 +216,15 @@ def _circular(x, quarter):
     less = resize(high(resize(a.lshr(64), "i128"), vers), "i192") << 48
     total = a - less + negate_if(odd ^ left, across)              # at 2**-190
     below = total < 0
-    total = negate_if(below, total)
     error = select(a.eq(0), turn.constant(4, "i64"), 51)          # and 2**-138 of the total
-    flip = (turn & 2).ne(0) ^ below
-    return negative, flip, total, error
+    return (turn & 2).ne(0) ^ below, negate_if(below, total), error
 
 
 def _circle(x, quarter):
     magnitude = x & (F.sign - 1)
     usual = magnitude.ult((F.bias + 32) << F.F) & ~magnitude.ult((F.bias - 57) << F.F)
-    negative, flip, total, error = _circular(select(usual, x, ONE), quarter)
+    negative, *angle = reduced(select(usual, x, ONE))
+    flip, total, error = circular(*angle, quarter)
     if quarter == 0:
         flip = flip ^ negative
     sign = select(flip, x.constant(F.sign, F.type), 0)
