@@ -21,7 +21,8 @@ VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "s
 FUNCTIONS = {"exp": "functions", "log": "functions", "sin": "functions", "cos": "functions",
              "tanh": "hyperbolic", "logistic": "hyperbolic", "sinh": "hyperbolic",
              "cosh": "hyperbolic", "expm1": "hyperbolic", "exp2": "powers", "log2": "powers",
-             "log10": "powers", "pow": "powers", "erf": "errorfunction", "tan": "angles", "atan": "angles"}
+             "log10": "powers", "pow": "powers", "erf": "errorfunction", "tan": "angles", "atan": "angles",
+             "log1p": "logarithms", "softplus": "logarithms", "atanh": "logarithms"}
 
 
 def lanes(name):

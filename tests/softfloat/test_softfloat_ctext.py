@@ -8,7 +8,7 @@ import pytest
 from softfloat_operands import operands, random_numbers
 
 from tlgrad.kernels.softfloat import (
-    angles, errorfunction, functions, hyperbolic, limbs, powers, quad, quad_fma, wide)
+    angles, errorfunction, functions, hyperbolic, limbs, logarithms, powers, quad, quad_fma, wide)
 from tlgrad.kernels.softfloat.catalogue import BINARY128
 from tlgrad.kernels.softfloat.words import resize
 from tlgrad.softfloat import reference
@@ -17,7 +17,7 @@ from tlgrad.softfloat.format import binary128
 
 WIDE = {"add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1, "fma": 3}
 FUNCTIONS = {**functions.FUNCTIONS, **hyperbolic.FUNCTIONS, **powers.FUNCTIONS,
-             **errorfunction.FUNCTIONS, **angles.FUNCTIONS}
+             **errorfunction.FUNCTIONS, **angles.FUNCTIONS, **logarithms.FUNCTIONS}
 
 
 def lanes(body):
