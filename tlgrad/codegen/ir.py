@@ -2,13 +2,15 @@
 
     kernel  := name(nest, rank) { input* literal* op* output* }
     input   := v : t @ access          one entry of an array per lane; access lanes | row | strided;
-                                       access table: a whole array, for ``read``
+                                       access table: a whole array, for ``read``;
+                                       access turns: an array of turns by lanes, for ``take v turn``
     literal := v : t                   a number that is an argument of the launch
     op      := v : t = name[params] v...
              | v... = name[params] v... { region } ...     fold, unfold, loop, cond
     region  := { v... op* in v... }
     output  := store v | add v         an array entry per lane | an ordered sum
              | once v                  one number, the same for every lane
+             | turns v : t             an array of turns by lanes, for ``put v turn x``
     t       := b1 i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64
 
 Sizes, strides, trip counts and numbers are not in the text: they are words of the launch.
@@ -31,7 +33,7 @@ from tlgrad.errors import KernelError
 SIZES = {"b1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
          "f16": 2, "f32": 4, "f64": 8}
 NESTS = ("lanes", "rows", "columns")
-ACCESS = ("lanes", "row", "strided", "table")
+ACCESS = ("lanes", "row", "strided", "table", "turns")
 COMBINES = ("add", "max", "min", "mul", "and", "or")
 
 
@@ -83,8 +85,8 @@ class Input:
 
 @dataclass(eq=False, slots=True)
 class Output:
-    """`mode` "store" writes `value` per lane, "once" a uniform one; another mode is the combination
-    of a reduction."""
+    """`mode` "store" writes `value` per lane, "once" a uniform one; "turns" is an array that the turns of
+    a loop write; another mode is the combination of a reduction."""
 
     value: Value
     mode: str = "store"
@@ -107,9 +109,9 @@ class Kernel:
         return "\n".join(_Printer(self).lines())
 
 
-def count_ops(ops: list[Op]) -> int:
-    """Operations, those of nested regions included."""
-    return sum(1 + sum(count_ops(r.ops) for r in op.regions) for op in ops)
+def count_ops(ops: list[Op], cost=lambda name: 1) -> int:
+    """Operations, those of nested regions included; weighted by `cost`, a function of their names."""
+    return sum(cost(op.name) + sum(count_ops(r.ops, cost) for r in op.regions) for op in ops)
 
 
 def free_values(region: Region) -> set[Value]:
@@ -152,7 +154,7 @@ def live_ops(ops: list[Op], wanted: set[Value]) -> list[Op]:
 
 
 def _noting(op: Op) -> bool:
-    return op.name in ("fault", "read") or "tape" in op.params or any(
+    return op.name in ("fault", "read", "put") or "tape" in op.params or any(
         _noting(inner) for region in op.regions for inner in region.ops)
 
 
@@ -172,8 +174,11 @@ class _Printer:
         lines = [f"kernel nest={k.nest} rank={k.rank}"]
         lines += [f"  input {self.bind(i.value)} @ {i.access}{i.rank or ''}" for i in k.inputs]
         lines += [f"  literal {self.bind(v)}" for v in k.literals]
+        lines += [f"  turns {self.bind(o.value)}" for o in k.outputs if o.mode == "turns"]
         self.ops(k.ops, lines, "  ")
         for out in k.outputs:
+            if out.mode == "turns":
+                continue
             start = f" from v{out.start.number}" if out.start else ""
             lines.append(f"  {out.mode} v{out.value.number}{start}")
         return lines
@@ -204,13 +209,13 @@ def check_kernel(kernel: Kernel) -> Kernel:
         if entry.access not in ACCESS:
             raise KernelError(f"an input has access {entry.access!r}")
         _bind(entry.value, scope)
-    for value in kernel.literals:
+    for value in (*kernel.literals, *[o.value for o in kernel.outputs if o.mode == "turns"]):
         _bind(value, scope)
     _check_ops(kernel.ops, scope)
     for out in kernel.outputs:
         if out.value not in scope or out.start is not None and out.start not in scope:
             raise KernelError(f"an output {out.mode} uses an unbound value")
-        if out.mode not in ("store", "once", *COMBINES):
+        if out.mode not in ("store", "once", "turns", *COMBINES):
             raise KernelError(f"an output has mode {out.mode!r}")
     return kernel
 
@@ -246,7 +251,8 @@ def slots_of(kernel: Kernel) -> list[tuple]:
 
     ("in", k) and ("out", k) are addresses; ("literal", k) the bits of a number; ("size", d) the
     extent of axis d; ("stride", operand, d) bytes between neighbours of an operand (inputs, then
-    outputs) along axis d; ("extent", k, d) the size of axis d of a table.
+    outputs) along axis d; ("extent", k, d) the size of axis d of a table; ("turn", operand) bytes
+    from one turn to the next.
     """
     slots: list[tuple] = [("in", k) for k in range(len(kernel.inputs))]
     slots += [("out", k) for k in range(len(kernel.outputs))]
@@ -255,6 +261,8 @@ def slots_of(kernel: Kernel) -> list[tuple]:
     for k, entry in enumerate(kernel.inputs):
         if entry.access == "table":
             slots += [("extent", k, d) for d in range(entry.rank)]
+        elif entry.access == "turns":
+            slots += _turn_slots(k, 0 if entry.value.uniform else kernel.rank)
         elif not entry.value.uniform:
             outer = range(kernel.rank - 1)
             slots += [("stride", k, d) for d in outer]
@@ -263,4 +271,10 @@ def slots_of(kernel: Kernel) -> list[tuple]:
     for k, out in enumerate(kernel.outputs):
         if out.mode == "store":
             slots += [("stride", len(kernel.inputs) + k, d) for d in range(kernel.rank - 1)]
+        if out.mode == "turns":
+            slots += _turn_slots(len(kernel.inputs) + k, kernel.rank)
     return slots
+
+
+def _turn_slots(operand: int, rank: int) -> list[tuple]:
+    return [*[("stride", operand, d) for d in range(rank - 1)], ("turn", operand)]

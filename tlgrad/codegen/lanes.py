@@ -20,7 +20,7 @@ from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal
 from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.passes import optimise
-from tlgrad.passes.groups import squeezed
+from tlgrad.passes.groups import squeezed, turn_arrays
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 #: a branch this cheap is computed for all lanes and selected
@@ -71,12 +71,25 @@ def _can_map(eqn, space, makers) -> bool:
 
 
 def _can_sweep(eqn, space, makers) -> bool:
-    p = eqn.params
-    if p["n_xs"] or len(p["results"]) != p["carries"][-1] or len(p["bodies"]) > 2:
-        return False
-    if len(p["bodies"]) == 2 and tuple(p["reverse"]) != (False, True):
-        return False
-    return all(lane_program(body, space) for body in p["bodies"])
+    return not any(turn_arrays(eqn)) and _one_or_two(eqn, space)
+
+
+def _one_or_two(eqn, space) -> bool:
+    """One sweep, or two in opposite directions."""
+    bodies, reverse = eqn.params["bodies"], eqn.params["reverse"]
+    return (len(bodies) == 1 or len(bodies) == 2 and reverse[0] != reverse[1]) \
+        and all(lane_program(body, space) for body in bodies)
+
+
+def can_fold(eqn, space) -> bool:
+    """True when a loop of a program, with arrays that its turns read and write, works on states of `space`."""
+    xs, ys = turn_arrays(eqn)
+    operands = [v.aval.shape[k in xs:] for k, v in enumerate(eqn.ins)]
+    results = [v.aval.shape[k in ys:] for k, v in enumerate(eqn.outs)]
+    return (all(squeezed(shape) in (space, ()) for shape in operands)
+            and all(squeezed(shape) == space for shape in results)
+            and all(type_of(v.aval.dtype) is not None for v in (*eqn.ins, *eqn.outs))
+            and _one_or_two(eqn, space))
 
 
 def _can_loop(eqn, space, makers) -> bool:

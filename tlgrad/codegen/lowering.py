@@ -12,12 +12,13 @@ from math import prod
 from tlgrad.codegen.carrying import carry_results
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import Input, Kernel, Op, Output, SIZES, Value, check_kernel, live_ops, used_values
-from tlgrad.codegen.lanes import LaneLowering, lane_equation
+from tlgrad.codegen.lanes import LaneLowering, can_fold, lane_equation
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tlgrad.ops.orders import LEAF
-from tlgrad.passes.groups import Grouping, Step, reduced_axes, rows_last, squeezed, whole_operands
+from tlgrad.passes.groups import (Grouping, Step, index_space, reduced_axes, rows_last, squeezed, turn_arrays,
+                                  whole_operands)
 from tlgrad.passes.views import View, row_major
 
 #: rows shorter than this are joined by copying operands that repeat
@@ -59,9 +60,11 @@ class Lowerable:
             return False
         if eqn.prim.name in REDUCTIONS:
             return _can_reduce(eqn, type_of(eqn.ins[0].aval.dtype))
-        space = squeezed(eqn.outs[0].aval.shape)
+        space = index_space(eqn)
         if eqn.prim.lower[0] not in ("elementwise", "control", "map"):
             return False
+        if eqn.prim.name == "sweeps":
+            return can_fold(eqn, space)
         return (all(squeezed(v.aval.shape) == space for v in eqn.outs)
                 and lane_equation(eqn, space, self.makers))
 
@@ -96,6 +99,7 @@ class GroupLowering:
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
         self.tables: dict[View, Value] = {}
+        self.turned: dict[View, Value] = {}
         self.low = LaneLowering()
 
     def lower(self) -> Lowered:
@@ -105,12 +109,14 @@ class GroupLowering:
             if eqn.prim.kind == "reduction":
                 finals.append((eqn, *[self.read(a) for a in eqn.ins]))
             else:
-                whole = whole_operands(eqn)
-                outs = self.low.equation(eqn, [self.table(a) if k in whole else self.read(a)
+                whole, array = whole_operands(eqn), self.turns if eqn.prim.name == "sweeps" else self.table
+                outs = self.low.equation(eqn, [array(a) if k in whole else self.read(a)
                                                for k, a in enumerate(eqn.ins)])
                 self.values.update(zip(eqn.outs, outs, strict=True))
-        stores = [v for e in self.step.eqns if e.prim.kind != "reduction" for v in e.outs if v in self.wanted]
-        outputs = [Output(self.values[v]) for v in stores]
+        turned = {e.outs[k] for e in self.step.eqns for k in turn_arrays(e)[1]}
+        stores = [v for e in self.step.eqns if e.prim.kind != "reduction"
+                  for v in e.outs if v in self.wanted or v in turned]
+        outputs = [Output(self.values[v], "turns" if v in turned else "store") for v in stores]
         outputs += [Output(x, eqn.prim.lower[1], *start) for eqn, x, *start in finals]
         outs = [*stores, *[eqn.outs[0] for eqn, *_ in finals]]
         flags = self.flags()
@@ -139,6 +145,13 @@ class GroupLowering:
             self.tables[view] = Value(type_of(atom.aval.dtype))
         return self.tables[view]
 
+    def turns(self, atom) -> Value:
+        """An array of which a loop takes one entry a turn; the same one for all lanes where it has no lanes."""
+        view = self.grouping.view(atom)
+        if view not in self.turned:
+            self.turned[view] = Value(type_of(atom.aval.dtype), not squeezed(atom.aval.shape[1:]))
+        return self.turned[view]
+
     def read(self, atom) -> Value:
         """The scalar of an operand: computed here, an argument, or an entry of an array."""
         view = self.grouping.view(atom)
@@ -162,6 +175,8 @@ class GroupLowering:
                    for v, o in zip(self.inputs.values(), operands)]
         operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
         entries += [Input(x, "table", len(v.shape)) for v, x in self.tables.items()]
+        operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.turned.items()]
+        entries += [Input(x, "turns") for x in self.turned.values()]
         ops = live_ops(self.low.ops, {v for o in outputs for v in (o.value, o.start) if v is not None})
         kernel = Kernel(nest, len(sizes), entries, [], carry_results(ops), outputs)
         used = used_values(kernel)

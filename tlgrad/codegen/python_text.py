@@ -80,11 +80,14 @@ class PythonText:
         k = self.kernel
         index = ", ".join(f"i{d}" for d in range(k.rank))
         for n, entry in enumerate(k.inputs):
-            if entry.access == "table":
+            if entry.access in ("table", "turns"):
                 self.names[entry.value] = f"in{n}"
             else:
                 here = f"in{n}[{index}]"
                 self.line(f"{self.fresh(entry.value)} = {_loaded(here, entry.value.type)}")
+        for n, out in enumerate(k.outputs):
+            if out.mode == "turns":
+                self.names[out.value] = f"out{n}"
         if any(op.name == "faulted" for op in k.ops):
             self.line("failed = False")
         self.run(k.ops)
@@ -124,8 +127,8 @@ class PythonText:
             if op.name == "faulted":
                 self.names[out] = "failed"
                 continue
-            if op.name == "read":
-                self.read(op)
+            if op.name in ("read", "take", "put"):
+                getattr(self, op.name)(op)
                 continue
             text = expression(op.name, [a.type for a in op.args], [self.names[a] for a in op.args], out.type,
                               op.params)
@@ -142,6 +145,21 @@ class PythonText:
         self.line(f"    {name} = {table}[{', '.join(index)}]")
         self.line("else:")
         self.line("    failed = True")
+
+    def turn_index(self, turn: Value, value: Value | None = None) -> str:
+        """The place of this lane in an array of turns by lanes."""
+        lanes = [] if value is not None and value.uniform else [f"i{d}" for d in range(self.kernel.rank)]
+        return ", ".join([self.names[turn], *lanes])
+
+    def take(self, op: Op):
+        """The entry of a turn."""
+        here = f"{self.names[op.args[0]]}[{self.turn_index(op.args[1], op.args[0])}]"
+        self.line(f"{self.fresh(op.outs[0])} = {_loaded(here, op.outs[0].type)}")
+
+    def put(self, op: Op):
+        """Write the entry of a turn."""
+        x = _stored(self.names[op.args[2]], op.args[2].type)
+        self.line(f"{self.names[op.args[0]]}[{self.turn_index(op.args[1])}] = {x}")
 
     def region(self, region, names) -> list[str]:
         """The statements of a nested body; names of its results."""
@@ -302,7 +320,8 @@ def _unfold(text: PythonText, op: Op):
     forward, count = text.tapes[tape]
     names = _carries(text, op, op.args[1:])
     turn = f"t{len(text.names)}"
-    text.line(f"for {turn} in range({count} - 1, -1, -1):")
+    steps = f"range({count})" if forward.params["reverse"] else f"range({count} - 1, -1, -1)"
+    text.line(f"for {turn} in {steps}:")
     text.depth += 1
     states = [f"tape{tape}_{k}[{turn}]" for k in range(len(forward.outs))]
     _assign(text, names, text.region(op.regions[0], [turn, *states, *names]))

@@ -6,7 +6,9 @@ not carried: it is start + turn * step, computed once for all lanes.
 """
 from __future__ import annotations
 
-from tlgrad.codegen.ir import Value
+from typing import Any, NamedTuple, Sequence
+
+from tlgrad.codegen.ir import Op, Value
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.core.jaxpr import Jaxpr, Literal
 from tlgrad.passes import optimise
@@ -42,18 +44,41 @@ def _as_index(low, i, body):
 
 def lower_sweeps(low, p, args) -> list[Value]:
     """A fold, or a fold and the backward sweep over its states."""
-    n, consts = args[0], args[1:1 + p["n_consts"]]
+    n, bodies, n_xs, n_carry = args[0], p["bodies"], p["n_xs"], p["carries"][-1]
+    consts, rest = args[1:1 + p["n_consts"]], args[1 + p["n_consts"]:]
     if n not in low.not_negative:
         low.fault("lt", n)
-    first = args[1 + p["n_consts"]:][:p["carries"][0]]
-    if len(p["bodies"]) == 1 and not n.uniform:
-        out = _counted_loop(low, p["bodies"][0], p["reverse"][0], n, consts, first)
+    ys = [Value(type_of(v.aval.dtype)) if want else None
+          for v, want in zip(bodies[-1].outs[n_carry:], p["results"][n_carry:])]
+    program = Turns(low, n, consts, rest[:n_xs], ys)
+    first, second = rest[n_xs:][:p["carries"][0]], rest[n_xs:][p["carries"][0]:]
+    if len(bodies) == 2:
+        out = _unfold(program, bodies, p["reverse"][0], first, second)
+    elif n.uniform:
+        out, _ = _fold(program, bodies[0], p["reverse"][0], first, ys)
     else:
-        out, number = _fold(low, p["bodies"][0], p["reverse"][0], n, consts, first, len(p["bodies"]) > 1)
-    if len(p["bodies"]) == 2:
-        second = args[1 + p["n_consts"] + p["carries"][0]:]
-        out = _unfold(low, p["bodies"][1], n, consts, first, second, number)
-    return [x for x, want in zip(out, p["results"]) if want]
+        out = _counted_loop(low, bodies[0], p["reverse"][0], n, consts, first)
+    return [x for x, want in zip([*out, *ys], p["results"]) if want]
+
+
+class Turns(NamedTuple):
+    """What the turns of a fold share: the count, constants, arrays read and written turn by turn."""
+
+    low: Any
+    n: Value
+    consts: Sequence[Value]
+    xs: Sequence[Value]
+    ys: Sequence[Value | None]
+
+    def turn(self, body: Jaxpr, i: Value, values, ys=()) -> list[Value]:
+        """What a body gives at turn i: carries; its further results are put into `ys`."""
+        low, n_carry = self.low, len(body.outs) - len(ys)
+        taken = [low.emit("take", [x, i], [x.type])[0] for x in self.xs]
+        new = low.jaxpr(body, [_as_index(low, i, body), *self.consts, *taken, *values])
+        for y, x in zip(ys, new[n_carry:]):
+            if y is not None:
+                low.scopes[-1].append(Op("put", (y, i, x), (Value("b1"),)))
+        return new[:n_carry]
 
 
 def _counted_loop(low, body, reverse, n, consts, inits):
@@ -82,15 +107,15 @@ def _loop(low, inits, test, run) -> tuple[Value, ...]:
     return low.emit("loop", inits, ["i64", *types], {}, [first, second], free | more)
 
 
-def _fold(low, body, reverse, n, consts, inits, save):
+def _fold(program: Turns, body, reverse, inits, ys=(), save=False):
     """The fold, and the number of its tape; an equal fold of this region is used again, and has
     at most one reverse."""
-    key = (id(low.scopes[-1]), body_key(body), reverse, n, tuple(consts), tuple(inits))
+    low, n = program.low, program.n
+    key = (id(low.scopes[-1]), body_key(body), reverse, n, *map(tuple, (program.consts, program.xs, ys, inits)))
     found = low.folds.get(key)
     if found is None or save and "tape" in found[1]:
         def turn(i, *carry):
-            new = low.jaxpr(body, [_as_index(low, i, body), *consts, *carry])
-            return _kept(low, n, i, new, carry)
+            return _kept(low, n, i, program.turn(body, i, carry, ys), carry)
         region, free = low.region(["i64", *[c.type for c in inits]], turn, counted=True)
         params = {"reverse": int(reverse)}
         outs = low.emit("fold", [as_count(low, n), *inits], [c.type for c in inits], params, [region], free)
@@ -101,12 +126,14 @@ def _fold(low, body, reverse, n, consts, inits, save):
     return outs, number
 
 
-def _unfold(low, body, n, consts, states, cts, number):
-    """The backward sweep over the states of fold `number`."""
+def _unfold(program: Turns, bodies, reverse, states, cts):
+    """The backward sweep over the states of a fold."""
+    low, n = program.low, program.n
+    _, number = _fold(program, bodies[0], reverse, states, save=True)
+
     def turn(i, *values):
-        state, ct = values[:len(states)], values[len(states):]
-        new = low.jaxpr(body, [_as_index(low, i, body), *consts, *state, *ct])
-        return _kept(low, n, i, new, ct)
+        new = program.turn(bodies[1], i, values, program.ys)
+        return _kept(low, n, i, new, values[len(states):])
     region, free = low.region(["i64", *[s.type for s in states], *[c.type for c in cts]], turn, counted=True)
     return low.emit("unfold", [as_count(low, n), *cts], [c.type for c in cts], {"tape": number}, [region],
                     free | set(states))

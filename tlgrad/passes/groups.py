@@ -25,7 +25,7 @@ class Step:
     """One unit of work.  `reads` and `writes` are roots; `deps` are the steps it waits for."""
 
     __slots__ = ("kind", "space", "eqns", "places", "deps", "order", "reduced", "finals", "weight", "into",
-                 "uniforms")
+                 "uniforms", "turned")
 
     def __init__(self, kind: str, order: int, space=()):
         self.kind, self.order, self.space = kind, order, space
@@ -41,6 +41,13 @@ class Step:
         self.weight = 0
         #: equations on single numbers that are computed again here instead of being read
         self.uniforms: list[Eqn] = []
+        #: it has loops that read or write an array turn by turn
+        self.turned = False
+
+    @property
+    def partly(self) -> bool:
+        """Its reductions keep an axis."""
+        return self.reduced is not None and len(self.reduced) < len(self.space)
 
     @property
     def repeats(self) -> bool:
@@ -110,8 +117,10 @@ class Grouping:
         step.eqns.append(eqn)
         step.places.append(order)
         step.weight += self.cost(eqn.prim.name)
-        if step.kind == "group" and eqn.prim.kind == "reduction":
-            step.finals.update(eqn.outs)
+        if step.kind == "group":
+            xs, ys = turn_arrays(eqn)
+            step.turned |= bool(xs or ys)
+            step.finals.update(eqn.outs if eqn.prim.kind == "reduction" else [eqn.outs[k] for k in ys])
         step.deps |= {found(m) for m in makers} - {step}
         self.maker.update(dict.fromkeys(eqn.outs, step))
         for r in roots:
@@ -121,7 +130,7 @@ class Grouping:
     def home(self, eqn: Eqn, roots, makers, order: int) -> Step | None:
         """An existing group that can take the equation, or a new one."""
         reduction = eqn.prim.kind == "reduction"
-        space = squeezed((eqn.ins[0] if reduction else eqn.outs[0]).aval.shape)
+        space = index_space(eqn)
         axes = reduced_axes(eqn) if reduction else None
         readers = [found(s) for r in roots for s in list(self.readers.get(r, ()))[-NEAR:]]
         near = [*makers, *readers]
@@ -144,6 +153,9 @@ class Grouping:
             return False
         if step.repeats and step.weight > SHORT:
             return False
+        partial = step.partly if axes is None else len(axes) < len(step.space)
+        if partial and (step.turned or any(turn_arrays(eqn))):
+            return False
         return (self.reads_entries(eqn, step)
                 and not any(m is not step and reaches(m, step) for m in makers))
 
@@ -164,7 +176,7 @@ class Grouping:
     def merge(self, step: Step, other: Step):
         """Make two groups one, where that is one pass and leaves an order of steps."""
         if (other.kind != "group" or other.space != step.space or other.reduced or other.weight > 200
-                or step.repeats and step.weight + other.weight > SHORT):
+                or step.repeats and step.weight + other.weight > SHORT or step.partly and other.turned):
             return
         if any(d is not b and reaches(d, b) for a, b in ((step, other), (other, step))
                for d in map(found, a.deps)):
@@ -174,6 +186,7 @@ class Grouping:
         order = sorted(zip(step.places + other.places, step.eqns + other.eqns), key=lambda pair: pair[0])
         step.places, step.eqns = [p for p, _ in order], [e for _, e in order]
         step.weight += other.weight
+        step.turned |= other.turned
         step.finals |= other.finals
         step.deps = {found(d) for d in step.deps | other.deps} - {step, other}
         other.into = step
@@ -188,8 +201,30 @@ class Grouping:
                    for v in views if self.made_by(v.root, other))
 
 
+def index_space(eqn: Eqn) -> tuple[int, ...]:
+    """The axes that the entries of an equation lie on; those of the state, for a loop."""
+    if eqn.prim.name != "sweeps":
+        return squeezed((eqn.ins[0] if eqn.prim.kind == "reduction" else eqn.outs[0]).aval.shape)
+    xs, ys = turn_arrays(eqn)
+    shapes = [v.aval.shape[k in xs:] for k, v in enumerate(eqn.ins)]
+    shapes += [v.aval.shape[k in ys:] for k, v in enumerate(eqn.outs)]
+    return max(map(squeezed, shapes), key=len)
+
+
+def turn_arrays(eqn: Eqn) -> tuple[set[int], set[int]]:
+    """Numbers of the operands that a loop reads turn by turn, and of its results that it writes so."""
+    if eqn.prim.name != "sweeps":
+        return set(), set()
+    p = eqn.params
+    first = 1 + p["n_consts"]
+    carries = sum(p["results"][:p["carries"][-1]])
+    return set(range(first, first + p["n_xs"])), set(range(carries, len(eqn.outs)))
+
+
 def whole_operands(eqn: Eqn) -> set[int]:
-    """Numbers of the operands that every lane of a map can read all of."""
+    """Numbers of the operands that are read as whole arrays: by every lane of a map, or turn by turn."""
+    if eqn.prim.name == "sweeps":
+        return turn_arrays(eqn)[0]
     if "mapped" not in eqn.params:
         return set()
     return {k for k, (a, m) in enumerate(zip(eqn.ins, eqn.params["mapped"])) if not m and a.aval.shape}

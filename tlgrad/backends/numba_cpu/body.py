@@ -24,6 +24,10 @@ class Body:
         self.active: list[str] | None = None
         #: tables by value: address and extents
         self.tables: dict[Value, tuple[str, list[str]]] = {}
+        #: arrays that turns read and write, by value: what `turnwise` places in the block at hand
+        self.turned: dict[Value, Any] = {}
+        #: 1 where turns are made in the order of their numbers, else -1
+        self.onward = 1
         #: tapes of folds whose states are visited again
         self.tapes: dict[int, Any] = {}
         self.memory = Memory(emitter)
@@ -39,7 +43,7 @@ class Body:
         for op in ops:
             if op.outs[0] in self.env:
                 continue
-            if op.regions:
+            if op.name in REGIONS:
                 REGIONS[op.name](self, op)
             elif op.name in FAULTS:
                 FAULTS[op.name](self, op)

@@ -11,6 +11,7 @@ from typing import Callable
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.reductions import Columns, Rows
 from tlgrad.backends.numba_cpu.tiles import Tiles
+from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import Kernel, Op, count_ops
 from tlgrad.codegen.lowering import ended_by_lane, lane_bytes
 from tlgrad.core import counters
@@ -28,6 +29,8 @@ class Compiled:
     text: str
 
 
+#: instructions of a kernel whose folds are short: many vectors fit into the registers
+SHORT_FOLD = 30
 NESTS = {"lanes": Lanes, "rows": Rows, "columns": Columns}
 _compiled: dict[str, Compiled] = {}
 _loaded: dict[str, int] = {}
@@ -48,20 +51,26 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
 
     A fold needs many, one after the other being its whole body; a kept tape should stay in L1.
     """
-    if kernel.nest == "rows":
+    if kernel.nest == "rows" or one_lane(kernel):
         return 1
     loops = ended_by_lane(kernel)
     if loops:
         return min(unroll_of_loop(op, registers) for op in loops)
     folds = [op for op in kernel.ops if op.name in ("fold", "unfold")]
-    size = count_ops(kernel.ops)
-    if folds and size <= 24:
+    size = count_ops(kernel.ops, cost)
+    if folds and size <= SHORT_FOLD:
         carried = max(len(op.outs) for op in folds)
         most = 9 if any("tape" in op.params for op in folds) else 14
         return max(1, min(most, registers - 4) // carried)
-    if any(op.regions for op in kernel.ops):
-        return 2 if size <= 60 else 1
-    return 1 if size > 60 else 2
+    if folds and size <= 8 * SHORT_FOLD:
+        return registers // 8
+    return 2 if count_ops(kernel.ops) <= 60 else 1
+
+
+def one_lane(kernel: Kernel) -> bool:
+    """True when no operand has an entry per lane: loops over single numbers want no vectors."""
+    return any(op.regions for op in kernel.ops) and all(
+        i.value.uniform or i.access == "table" for i in kernel.inputs)
 
 
 def unroll_of_loop(op: Op, registers: int) -> int:
@@ -72,7 +81,8 @@ def unroll_of_loop(op: Op, registers: int) -> int:
 
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
     """The module text of a kernel for a machine, and the tables to link."""
-    lanes = max(machine.vector_bytes // max(lane_bytes(kernel), 4), 2)
+    width = 16 if one_lane(kernel) else machine.vector_bytes
+    lanes = max(width // max(lane_bytes(kernel), 4), 2)
     unroll = unroll_of(kernel, 32 if machine.avx512 else 16)
     make = Tiles if ended_by_lane(kernel) else NESTS[kernel.nest]
     nest = make(kernel, lanes, unroll, machine.avx512)

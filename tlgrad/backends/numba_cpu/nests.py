@@ -10,6 +10,7 @@ from tlgrad.backends.numba_cpu.behind import SumBehind, one_behind
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
+from tlgrad.backends.numba_cpu.turnwise import place_arrays
 from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, slots_of, used_values
 
 #: elements ahead that unit-stride streams are prefetched
@@ -38,7 +39,7 @@ class Nest:
                 kind = "ptr" if slot[0] in ("in", "out") else "i64"
                 self.words[slot] = self.e.emit(f"load {kind}, ptr {where}, align 8")
         for k, entry in enumerate(self.kernel.inputs):
-            if entry.value.uniform:
+            if entry.value.uniform and entry.access != "turns":
                 self.body.set(entry.value, [self.load_splat(self.words["in", k], entry.value.type)])
         if any(op.name == "faulted" for op in self.kernel.ops):
             self.body.faults = [self.scratch("u8", self.lanes) for _ in range(self.unroll)]
@@ -148,7 +149,7 @@ class Lanes(Nest):
     def loops(self):
         k = self.kernel
         self.block_size = self.lanes * self.unroll
-        self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in self.streams()}
+        self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in (*self.streams(), *self.turned())}
         self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         carried = [(REGISTER[o.value.type], self.start_of(o)) for o in self.reduced]
         if type(self) is Lanes and one_behind(k):
@@ -166,8 +167,14 @@ class Lanes(Nest):
     def streams(self) -> list[tuple[int, Value]]:
         """Operands that hold one entry per lane: (operand, value)."""
         k = self.kernel
-        ins = [(n, i.value) for n, i in enumerate(k.inputs) if i.access not in ("row", "table")]
+        ins = [(n, i.value) for n, i in enumerate(k.inputs) if i.access not in ("row", "table", "turns")]
         return ins + [(len(k.inputs) + n, o.value) for n, o in enumerate(k.outputs) if o.mode == "store"]
+
+    def turned(self) -> list[tuple[int, Value]]:
+        """Operands that loops read or write turn by turn: (operand, value)."""
+        k = self.kernel
+        return [*[(n, i.value) for n, i in enumerate(k.inputs) if i.access == "turns"],
+                *[(len(k.inputs) + n, o.value) for n, o in enumerate(k.outputs) if o.mode == "turns"]]
 
     def blocks(self, pointers, first, limit, carried):
         """All lanes first <= i < limit of one row; returns the reduced scalars."""
@@ -182,6 +189,7 @@ class Lanes(Nest):
             left = self.e.i64("sub", limit, base)
             full = e.emit(f"icmp sge i64 {left}, {self.block_size}")
             where = self.addresses(pointers, base, left, full)
+            place_arrays(self, pointers, base, left, full)
             self.read(where)
             if self.body.behind:
                 self.body.behind.start(acc[0])

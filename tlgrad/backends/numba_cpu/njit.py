@@ -55,13 +55,18 @@ def run_lowered(lowered: Lowered, arrays: dict) -> list[np.ndarray]:
         if entry.access == "table":
             inputs.append(np.ascontiguousarray(_placed(root, view.offset, view.strides, view.shape)))
             continue
+        if entry.access == "turns":
+            array = np.ascontiguousarray(_placed(root, view.offset, view.strides, view.shape))
+            inputs.append(array.reshape(-1, *(() if entry.value.uniform else lowered.sizes)))
+            continue
         if operand.copied:
             root = _placed(root, view.offset, view.strides, view.shape).reshape(-1)
         offset = 0 if operand.copied else view.offset
         inputs.append(_placed(root, offset, operand.strides or (0,) * len(lowered.sizes), lowered.sizes))
     outs = [np.empty(v.aval.shape, v.aval.dtype.storage) for v in lowered.outs]
     kept = {"lanes": (1,), "rows": lowered.sizes[:1], "columns": lowered.sizes[1:]}[lowered.kernel.nest]
-    shaped = [o.reshape({"store": lowered.sizes, "once": (1,)}.get(k.mode, kept))
+    modes = {"store": lowered.sizes, "once": (1,), "turns": (-1, *lowered.sizes)}
+    shaped = [o.reshape(modes.get(k.mode, kept))
               for o, k in zip(outs, lowered.kernel.outputs)]
     function(*map(_words, inputs), *map(_words, shaped), *numbers_of(lowered), *lowered.sizes)
     return outs

@@ -114,6 +114,7 @@ def _fold(body, op: Op):
     inits = [body.env[a] for a in op.args[1:]]
 
     def turn(i, carry, count=n):
+        body.onward = -1 if op.params["reverse"] else 1
         if op.params["reverse"]:
             i = e.i64("sub", e.i64("sub", count, "1"), i)
         with at_work(body, turns_left(body, op.args[0], i)):
@@ -206,7 +207,7 @@ def _unfold(body, op: Op):
     """Visit the states of a fold backwards; a segment that is not on the tape is run again."""
     e, tape = body.e, body.tapes[op.params["tape"]]
     cts = [body.env[a] for a in op.args[1:]]
-    forward = tape.op.regions[0]
+    forward, onward = tape.op.regions[0], -1 if tape.op.params["reverse"] else 1
 
     def segment(j, ct):
         k = e.i64("sub", e.i64("sub", tape.segments, "1"), j)
@@ -216,21 +217,30 @@ def _unfold(body, op: Op):
         state = _get(body, tape, tape.checkpoints, k)
 
         def record(i, now):
+            body.onward = onward
             _put(body, tape, tape.states, i, now)
-            at = e.i64("add", start, i)
-            return flat(body.region(forward, [turn_number(body, at), *split(now, body.unroll)]))
+            at = numbered(body, tape, e.i64("add", start, i))
+            return flat(body.region(forward, [at, *split(now, body.unroll)]))
         body.loop(again, record, carried(body, tape.op.outs, split(state, body.unroll)))
 
         def back(i, now):
+            body.onward = -onward
             t = e.i64("sub", e.i64("sub", count, "1"), i)
             values = split(_get(body, tape, tape.states, t), body.unroll)
-            at = e.i64("add", start, t)
-            return flat(body.region(op.regions[0], [turn_number(body, at), *values, *split(now, body.unroll)]))
+            at = numbered(body, tape, e.i64("add", start, t))
+            return flat(body.region(op.regions[0], [at, *values, *split(now, body.unroll)]))
         return body.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])
     types = carried(body, op.outs, cts)
     out = body.loop(tape.segments, segment, types)
     for v, handles in zip(op.outs, split(out, body.unroll)):
         body.set(v, handles)
+
+
+def numbered(body, tape, at):
+    """The number of the turn that is `at` in the order of a fold, as a lane value."""
+    if tape.op.params["reverse"]:
+        at = body.e.i64("sub", body.e.i64("sub", tape.count, "1"), at)
+    return turn_number(body, at)
 
 
 @region("loop")

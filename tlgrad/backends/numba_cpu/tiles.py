@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from tlgrad.backends.numba_cpu.columns import Columns
 from tlgrad.backends.numba_cpu.nests import Lanes
 from tlgrad.backends.numba_cpu.regions import at_work, carried, flat, one_turn, split
+from tlgrad.backends.numba_cpu.turnwise import place_arrays
 from tlgrad.codegen.ir import Op, Value, free_values
 
 #: turns between two packings
@@ -141,6 +142,7 @@ class Tiles(Lanes):
             left = e.i64("sub", end, here)
             full = e.emit(f"icmp sge i64 {left}, {size}")
             where = self.addresses(pointers, here, left, full)
+            place_arrays(self, pointers, here, left, full)
             self.read(where)
             for v in self.kept.values:
                 if v in self.phase.reads:

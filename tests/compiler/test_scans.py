@@ -1,0 +1,118 @@
+"""Scans with inputs and results of each turn are kernels with the words of the reference."""
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.backends.numba_cpu.njit import run_lowered
+from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.core.jaxpr import evaluate_arrays
+
+
+def compiled(f, *args):
+    """The plan of f for these arguments, after comparing its words with the reference."""
+    values = [tl.tensor(a) for a in args]
+    program = tl.make_jaxpr(f)(*values)
+    arrays = [*[c.data for c in program.consts], *[v.data for v in values]]
+    plan = Plan(program.jaxpr)
+    for got, want in zip(plan.run(*arrays), evaluate_arrays(program.jaxpr, arrays), strict=True):
+        assert tl.same_bits(got, want)
+    return plan
+
+
+def hosted(plan):
+    """Loops that no kernel runs."""
+    return [s for s in plan.grouping.steps if s.kind == "host" and s.eqns[0].prim.name == "sweeps"]
+
+
+def cell(c, x):
+    h = tl.tanh(c * 0.5 + x)
+    return h, h * 2 + c
+
+
+def forward(c, xs):
+    c, ys = tl.scan(cell, c, xs)
+    return c, ys
+
+
+def backward(c, xs):
+    return tl.scan(cell, c, xs, reverse=True)
+
+
+def loss(scan):
+    def f(c, xs):
+        c, ys = scan(c, xs)
+        return tl.sum(c) + tl.sum(ys * ys)
+    return f
+
+
+def entries(n, shape, dtype):
+    rng = np.random.default_rng(n)
+    return rng.standard_normal(shape).astype(dtype), rng.standard_normal((n, *shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (300,), (3, 7), (2, 1, 40)], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 2, 33, 700])
+@pytest.mark.parametrize("scan", [forward, backward], ids=lambda f: f.__name__)
+def test_a_scan_and_its_gradient(scan, n, shape, dtype):
+    if n == 700 and shape != (5,):
+        n = 70
+    c, xs = entries(n, shape, dtype)
+    assert not hosted(compiled(scan, c, xs))
+    assert not hosted(compiled(tl.value_and_grad(loss(scan), argnums=(0, 1)), c, xs))
+
+
+def test_inputs_of_several_kinds():
+    c, xs = entries(9, (31,), "float64")
+    numbers, whole, yes = xs[:, 0].copy(), np.arange(9), xs > 0
+
+    def f(c, xs, numbers, whole, yes):
+        def turn(c, x):
+            x, number, k, b = x
+            c = tl.where(b, c * number + x, c - k)
+            return c, (c > 0, tl.convert(c, tl.int32), k)
+        return tl.scan(turn, c, (xs, numbers, whole, yes))
+    compiled(f, c, xs, numbers, whole, yes)
+    compiled(lambda c, xs, k: tl.scan(lambda c, x: (c * 0.5 + x, c), c, (xs.T[:, ::2] * k).T[::-1]), c, xs, 2.0)
+
+
+def test_what_a_scan_gives_is_read_by_other_steps():
+    c, xs = entries(12, (20,), "float64")
+
+    def f(c, xs):
+        c, ys = tl.scan(cell, c, xs * 2.0)
+        d, zs = tl.scan(cell, c * c, ys + 1.0, reverse=True)
+        return tl.sum(zs, axis=0), tl.sum(d), zs[3] + c
+    assert not hosted(compiled(f, c, xs))
+    compiled(tl.grad(lambda c, xs: tl.sum(f(c, xs)[0]), argnums=(0, 1)), c, xs)
+
+
+@pytest.mark.parametrize("derive", [
+    lambda f: lambda c, xs: tl.jvp(f, (c, xs), (xs[0], xs * 2))[1],
+    lambda f: tl.grad(lambda c, xs: tl.sum(tl.grad(f, 1)(c, xs) * xs), 1),
+    lambda f: lambda c, xs: tl.vmap(tl.grad(f, 0), (None, 0))(c, tl.stack([xs, xs * 2]))],
+    ids=["forward", "second", "lanes"])
+def test_other_derivatives(derive):
+    c, xs = entries(14, (6,), "float64")
+    compiled(derive(loss(forward)), c, xs)
+
+
+def test_partial_reductions_stay_outside():
+    c, xs = entries(11, (6, 50), "float64")
+    for axis in (0, 1, 2):
+        compiled(lambda c, xs: tl.sum(tl.scan(cell, c, xs)[1], axis=axis), c, xs)
+    compiled(lambda c, xs: tl.sum(tl.scan(cell, c, xs)[0], axis=0), c, xs)
+
+
+def test_the_njit_engine_runs_scans():
+    c, xs = entries(8, (13,), "float32")
+    for f in (forward, backward, tl.grad(loss(backward), argnums=(0, 1))):
+        program = tl.make_jaxpr(f)(tl.tensor(c), tl.tensor(xs))
+        plan = Plan(program.jaxpr)
+        inputs = dict(zip(plan.jaxpr.in_binders, [c, xs]))
+        results = dict(zip([plan.grouping.view(a).root for a in plan.jaxpr.outs], plan.run(c, xs)))
+        for lowered, _ in plan.kernels:
+            if all(o.root in inputs for o in lowered.inputs):
+                for var, got in zip(lowered.outs, run_lowered(lowered, inputs), strict=True):
+                    assert var not in results or tl.same_bits(got.reshape(results[var].shape), results[var])
+                    inputs[var] = got
