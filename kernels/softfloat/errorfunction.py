@@ -66,7 +66,7 @@ def _signed_high(t, c):
 def _small(x):
     """2/sqrt(pi) x (1 - x**2/3 + x**4/10 - ...) for |x| < 1/16."""
     _, exponent, sig = parts(x)
-    v = place(sig, "i128", 15, select(exponent < -200, 200, -exponent - 5))
+    v = place(sig, "i128", 15, select(exponent < -132, 127, -exponent - 5))     # at 2**-132
     z = high(v, v)                                                 # at 2**-136
     bend = high(z, series(z, SMALL, 8, 4))
     whole = resize(sig, "i192") << 78

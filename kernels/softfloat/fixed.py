@@ -46,7 +46,8 @@ def parts(x):
 
 
 def place(sig, type, most, down):
-    """``(sig << most) >> down`` for ``down >= 0`` of any size; bits shifted out are lost."""
+    """``(sig << most) >> down``; bits shifted out are lost. `down` is at least 0 and below 128 in two
+    words, 256 in three and four, 512 in up to eight (see `right_words`)."""
     words, _ = right_words(split_words(resize(sig, type) << most), down)
     return joined(words, type)
 

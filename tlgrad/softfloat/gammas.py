@@ -4,12 +4,12 @@ from __future__ import annotations
 import math
 
 from mpmath import libmp
-from mpmath.libmp import fone, mpf_add, mpf_div, mpf_log, mpf_neg
+from mpmath.libmp import fone, mpf_add, mpf_div, mpf_neg
 
 from tlgrad.softfloat.arith import invalid, round_pack
 from tlgrad.softfloat.format import FINITE, INFINITE
 from tlgrad.softfloat.settle import far, pole, tiny, top, whole
-from tlgrad.softfloat.ziv import magnitude, ziv
+from tlgrad.softfloat.ziv import magnitude, mpf_log, ziv
 
 #: polygamma sums about |x| terms below zero, and its order is a factorial
 LEAST, HIGHEST = -(1 << 16), 1000

@@ -8,7 +8,7 @@ from mpmath import libmp
 from tlgrad.softfloat.arith import invalid, propagate, round_pack
 from tlgrad.softfloat.format import FINITE, INFINITE, NAN
 from tlgrad.softfloat.settle import far, near, pole, top, whole
-from tlgrad.softfloat.ziv import EVALUATE, magnitude, to_mpf, ziv
+from tlgrad.softfloat.ziv import EVALUATE, magnitude, mpf_log, to_mpf, ziv
 
 
 def pow_settle(fmt, words, parts, env):
@@ -86,7 +86,7 @@ def _exact(fmt, x, y, sign, env):
 
 def _extreme(fmt, x, y, sign, env):
     """The result where it leaves the range or lies next to 1."""
-    log = libmp.mpf_mul(to_mpf(y), libmp.mpf_log(libmp.mpf_abs(to_mpf(x)), 64), 64)
+    log = libmp.mpf_mul(to_mpf(y), mpf_log(libmp.mpf_abs(to_mpf(x)), 64), 64)
     if magnitude(log) < -(fmt.F + 80):
         return near(fmt, sign, 1, 0, -1 if log[0] else 1, env)
     bits = libmp.mpf_div(log, libmp.mpf_ln2(64), 64)

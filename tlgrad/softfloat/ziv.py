@@ -8,7 +8,7 @@ error below ``2**-(prec - 10)``; mpf is mpmath's tuple ``(sign, man, exp, bitcou
 from __future__ import annotations
 
 from mpmath import libmp
-from mpmath.libmp import fone, from_man_exp, mpf_add, mpf_div, mpf_exp, mpf_log, mpf_mul, mpf_neg
+from mpmath.libmp import fone, from_man_exp, mpf_add, mpf_div, mpf_exp, mpf_mul, mpf_neg
 
 from tlgrad.softfloat.arith import round_pack
 
@@ -39,6 +39,11 @@ def ziv(fmt, evaluate, parts, env):
 def magnitude(x):
     """An integer k with ``2**(k-1) <= |x| < 2**k``."""
     return x[2] + x[3]
+
+
+def mpf_log(x, prec):
+    """mpmath's logarithm, which is wrong just above 1/4 with fewer bits than its argument has."""
+    return libmp.mpf_log(x, max(prec, x[3] + 16))
 
 
 def expm1(x, prec):
