@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import tempfile
+import threading
+import time
 import warnings
 
 MAGIC = b"tlgrad object 1\n"
@@ -57,13 +58,13 @@ class DiskCache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.folder.stat().st_uid != _user() or self.folder.stat().st_mode & 0o022:
                 raise PermissionError(f"{self.folder} belongs to or is writable by somebody else")
-            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
+            temporary = self.folder / f".writing-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"
             try:
-                with os.fdopen(handle, "wb") as file:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(MAGIC + hashlib.sha256(blob).digest() + blob)
                 os.replace(temporary, self.folder / key)
             except OSError:
-                _remove(pathlib.Path(temporary))
+                _remove(temporary)
                 raise
             self.writes += 1
             if self.writes % CHECK_EVERY == 1:

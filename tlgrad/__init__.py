@@ -6,7 +6,7 @@ _here = _pathlib.Path(__file__).parent
 if not (_here / "kernels").exists():
     __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
 
-from tlgrad import conv, errors, fft, interop, linalg, numpy, protocols, random, scipy, special
+from tlgrad import conv, errors, fft, linalg, numpy, protocols, special
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
 from tlgrad.api.directional import derivative, derivative_vjp
@@ -30,10 +30,6 @@ from tlgrad.core.dtypes import (Complex, bfloat16, bool_, complex64, complex128,
                                 int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.limits import finfo
 from tlgrad.core.tensor import Tensor, tensor
-from tlgrad.frontend.foreign import from_numba
-from tlgrad.frontend.indexed import Program
-from tlgrad.frontend.mapping import map, zip
-from tlgrad.frontend.recursive import recurrence
 from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any, arange, arccos,
                           arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
                           argsort, array, asarray, asin, asinh, atan, atan2, atanh,
@@ -57,8 +53,6 @@ from tlgrad.numpy.blocks import (dot_general, dynamic_slice, dynamic_update_slic
 from tlgrad.numpy.minimising import argmin
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic
-from tlgrad.patterns import (einsum, expand, explain, pack, parse_shape, rearrange, reduce,
-                             unpack)
 from tlgrad.softfloat.array import environment as float_environment
 from tlgrad.softfloat.format import (Binary, binary16, binary32, binary64, binary128, binary256,
                                      float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4,
@@ -69,8 +63,23 @@ from tlgrad.softfloat.value import Float
 __version__ = "0.1.0"
 
 
+#: loaded when they are first used, so that a small program starts fast
+_MODULES = ("interop", "random", "scipy", "testing")
+_NAMES = {name: module for module, names in {
+    "frontend.foreign": "from_numba", "frontend.indexed": "Program", "frontend.mapping": "map zip",
+    "frontend.recursive": "recurrence",
+    "patterns": "einsum expand explain pack parse_shape rearrange reduce unpack"}.items()
+    for name in names.split()}
+
+
 def __getattr__(name):
-    """`tlgrad.testing` is loaded when it is first used: programs do not need mpmath."""
-    if name == "testing":
-        return _importlib.import_module("tlgrad.testing")
+    if name in _MODULES:
+        return _importlib.import_module(f"tlgrad.{name}")
+    if name in _NAMES:
+        globals()[name] = found = getattr(_importlib.import_module(f"tlgrad.{_NAMES[name]}"), name)
+        return found
     raise AttributeError(f"module 'tlgrad' has no attribute {name!r}")
+
+
+def __dir__():
+    return [*globals(), *_MODULES, *_NAMES]

@@ -246,7 +246,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, Tracer) or isinstance(data, (list, tuple)) and _has_tracer(data):
         raise ConcretizationError("tl.tensor takes numbers, got a traced value; "
                                   "use tl.convert(x, dtype), or tl.stack([...]) for a list of traced values")
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+    if isinstance(data, np.ndarray) and type(data) is not np.ndarray and np.ma.is_masked(data):
         raise DTypeError("tl.tensor: a tensor has no masked entries; write data.filled(value), or keep data.data "
                          "and the mask as two tensors")
     if isinstance(data, Tensor):

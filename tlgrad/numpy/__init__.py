@@ -3,6 +3,7 @@
 Every function takes tensors, traced values, NumPy arrays, numbers and nested lists; promotes and
 broadcasts; differentiates, batches and runs in every transform.
 """
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
 from tlgrad.numpy.arrays import check_device
@@ -11,7 +12,6 @@ from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float3
                                 int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.dtypes import bool_
 from tlgrad.core.dtypes import bool_ as bool
-from tlgrad.numpy.contracting import (einsum)
 from tlgrad.numpy.creation import (arange, array, asarray, ascontiguousarray, asfarray, copy, empty,
     empty_like, eye, from_dlpack, full, full_like, geomspace, identity, indices, linspace, logspace,
     meshgrid, ones, ones_like, tri, tril, triu, zeros, zeros_like)
@@ -86,3 +86,10 @@ EVERYDAY = (
     "moveaxis", "swapaxes", "flip", "roll", "repeat", "tile", "pad", "sort", "argsort", "take",
     "take_along_axis", "top_k", "searchsorted", "one_hot", "diagonal", "diag", "logsumexp",
     "softmax", "log_softmax", "relu", "sigmoid", "softplus", "silu", "gelu")
+
+
+def __getattr__(name):
+    """`einsum` is loaded, with the patterns, when it is first used."""
+    if name == "einsum":
+        return _import_module("tlgrad.numpy.contracting").einsum
+    raise AttributeError(f"module 'tlgrad.numpy' has no attribute {name!r}")
