@@ -5,7 +5,7 @@ import sys
 PROGRAM = """
 import sys, numpy as np, tlgrad as tl
 assert tl.run(lambda x: x * x)(tl.tensor(np.ones(3, "float32"))).tolist() == [1.0, 1.0, 1.0]
-heavy = {"numba", "scipy", "mpmath", "tqdm", "numpy.ma", "tempfile", "jax", "torch", "opt_einsum", "tlgrad.frontend",
+heavy = {"numba", "scipy", "mpmath", "tqdm", "numpy.ma", "jax", "torch", "opt_einsum", "tlgrad.frontend",
          "tlgrad.patterns", "tlgrad.random", "tlgrad.scipy", "tlgrad.interop", "tlgrad.testing"}
 print(sorted(heavy & set(sys.modules)))
 """
