@@ -37,19 +37,11 @@ def tan(x):
     return keep_nan(x, word), (undecided & usual) | large
 
 
-def atan(x):
-    """atan(j/64) + atan of what is left, from t = |x| or 1/|x| at most 1, as a ratio; a series below 1/16.
+def angle(n, d):
+    """atan(n / d) at 2**-190 for n and d at 2**-190, n <= d and d in [1, 2), to 2**-141.
 
-    With t = n / d and c = j / 64: atan t = atan c + atan((n - c d) / (d + c n)).
+    With c = j / 64 next to n / d: atan c + atan((n - c d) / (d + c n)), the second by its series.
     """
-    magnitude = x & (F.sign - 1)
-    usual = magnitude.ult(F.inf) & ~magnitude.ult((F.bias - 4) << F.F)
-    _, exponent, sig = parts(select(usual, x, ONE))
-    above = exponent > -1
-    far = select(exponent > 191, 191, exponent)
-    one = place(x.constant(1, F.type), "i192", 190, select(above, far, 0))   # at 2**-190
-    same = place(sig, "i192", 78, select(above, 0, -exponent))
-    n, d = select(above, one, same), select(above, same, one)
     head = signed(resize(n.lshr(128), "i64")) / signed(resize(d.lshr(128), "i64"))
     j = (head * float(STEPS) + 0.5).to_integer()
     wide = resize(j, "i192")
@@ -61,7 +53,20 @@ def atan(x):
     z = high(v, v)                                                # at 2**-138
     bend = high(z, series(z, ODD[:9], 10, 2))
     r = (r - mulshift(r, bend, 138)).lshr(1)                      # at 2**-190
-    total = table("angles", "i192", ANGLES, j) + negate_if(left, r)
+    return table("angles", "i192", ANGLES, j) + negate_if(left, r)
+
+
+def atan(x):
+    """The angle of |x| to 1, or of 1 to |x| taken from a right angle; a series below 1/16."""
+    magnitude = x & (F.sign - 1)
+    usual = magnitude.ult(F.inf) & ~magnitude.ult((F.bias - 4) << F.F)
+    _, exponent, sig = parts(select(usual, x, ONE))
+    above = exponent > -1
+    far = select(exponent > 191, 191, exponent)
+    one = place(x.constant(1, F.type), "i192", 190, select(above, far, 0))   # at 2**-190
+    same = place(sig, "i192", 78, select(above, 0, -exponent))
+    n, d = select(above, one, same), select(above, same, one)
+    total = angle(n, d)
     total = select(above, -total + RIGHT, total)
     word, undecided = settle(x & F.sign, total, 190, 50, 140)
     word = select(magnitude.eq(F.inf), (x & F.sign) | ATAN_OF_INFINITY, word)
@@ -87,4 +92,19 @@ def _atan_small(x):
     return select(tiny, x, word), undecided & ~tiny
 
 
-FUNCTIONS = {"tan": tan, "atan": atan}
+def atan2(y, x):
+    """The angle of the smaller to the larger, from the axis that is nearer; small ones only to 2**-140."""
+    a, b = y & (F.sign - 1), x & (F.sign - 1)
+    tall = b.ult(a)
+    d, n = select(tall, a, b), select(tall, b, a)
+    usual = d.ult(F.inf) & ~n.ult(1 << F.F)
+    (_, e, wide), (_, f, thin) = parts(select(usual, d, ONE)), parts(select(usual, n, ONE))
+    gap = e - f
+    total = angle(place(thin, "i192", 78, select(gap > 190, 191, gap)), resize(wide, "i192") << 78)
+    total = select(tall, -total + RIGHT, total)
+    total = select(x < 0, -total + 2 * RIGHT, total)
+    word, undecided = settle(y & F.sign, total, 190, 51, 140)
+    return word, undecided | ~usual
+
+
+FUNCTIONS = {"tan": tan, "atan": atan, "atan2": atan2}

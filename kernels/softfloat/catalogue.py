@@ -22,7 +22,10 @@ FUNCTIONS = {"exp": "functions", "log": "functions", "sin": "functions", "cos": 
              "tanh": "hyperbolic", "logistic": "hyperbolic", "sinh": "hyperbolic",
              "cosh": "hyperbolic", "expm1": "hyperbolic", "exp2": "powers", "log2": "powers",
              "log10": "powers", "pow": "powers", "erf": "errorfunction", "tan": "angles", "atan": "angles",
-             "log1p": "logarithms", "softplus": "logarithms", "atanh": "logarithms"}
+             "log1p": "logarithms", "softplus": "logarithms", "atanh": "logarithms", "hypot": "roots",
+             "asinh": "roots", "acosh": "roots", "asin": "roots", "acos": "roots", "atan2": "angles"}
+#: those of two operands
+TWO = ("pow", "hypot", "atan2")
 
 
 def lanes(name):
@@ -78,7 +81,7 @@ def small(name, layout: Narrow):
 def function(name):
     """The kernel ``(count, *words, out, flags)`` of an elementary function of binary128."""
     module = import_module("tlgrad.kernels.softfloat." + FUNCTIONS[name])   # their constants take mpmath
-    inputs = 2 if name == "pow" else 1
+    inputs = 2 if name in TWO else 1
     return LIBRARY.function(drivers.flagged(module.FUNCTIONS[name], inputs), 1, inputs + 2)
 
 

@@ -80,11 +80,13 @@ def settle_normal(sign, total, exponent, error):
     rest = resize(total.lshr(drop - 64), "i64")                    # the 64 bits below the last place
     if isinstance(error, int):
         reach = rest.constant((1 << max(error - (drop - 64), 0)) + 1, "i64")
+        near = (rest - (1 << 63) + reach).ult(reach << 1)
     else:
         count = error - (drop - 64)
-        count = select(count < 0, 0, select(count > 62, 62, count))
+        rough = count > 61                                         # the last place itself is not known
+        count = select(count < 0, 0, select(rough, 61, count))
         reach = (rest.constant(1, "i64") << count) + 1
-    near = (rest - (1 << 63) + reach).ult(reach << 1)
+        near = (rest - (1 << 63) + reach).ult(reach << 1) | rough
     kept = resize(total.lshr(drop), F.type) + resize(rest.lshr(63), F.type)
     word = kept + (resize(exponent - 1, F.type) << F.F)
     return word | sign, near | (exponent < 1) | (exponent > 32766)

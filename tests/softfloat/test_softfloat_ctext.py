@@ -8,7 +8,9 @@ import pytest
 from softfloat_operands import operands, random_numbers
 
 from tlgrad.kernels.softfloat import (
-    angles, errorfunction, functions, hyperbolic, limbs, logarithms, powers, quad, quad_fma, wide)
+    angles, errorfunction, functions, hyperbolic, limbs, logarithms, powers, quad, quad_fma,
+    roots, wide)
+from tlgrad.kernels.softfloat import catalogue
 from tlgrad.kernels.softfloat.catalogue import BINARY128
 from tlgrad.kernels.softfloat.words import resize
 from tlgrad.softfloat import reference
@@ -17,7 +19,7 @@ from tlgrad.softfloat.format import binary128
 
 WIDE = {"add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1, "fma": 3}
 FUNCTIONS = {**functions.FUNCTIONS, **hyperbolic.FUNCTIONS, **powers.FUNCTIONS,
-             **errorfunction.FUNCTIONS, **angles.FUNCTIONS, **logarithms.FUNCTIONS}
+             **errorfunction.FUNCTIONS, **angles.FUNCTIONS, **logarithms.FUNCTIONS, **roots.FUNCTIONS}
 
 
 def lanes(body):
@@ -34,7 +36,7 @@ def bodies():
     found = {f"wide_{n}": (lambda *v, n=n: getattr(wide, n)(BINARY128, *v), k) for n, k in WIDE.items()}
     found |= {f"quad_{n}": (lanes(getattr(quad, n)), WIDE[n]) for n in ("add", "mul", "div", "sqrt")}
     found |= {"quad_fma": (lanes(quad_fma.fma), 3), "ifma_mul": (lanes(quad.mul_ifma), 2)}
-    found |= {f"function_{n}": (b, 2 if n == "pow" else 1) for n, b in FUNCTIONS.items()}
+    found |= {f"function_{n}": (b, 2 if n in catalogue.TWO else 1) for n, b in FUNCTIONS.items()}
     return found
 
 
