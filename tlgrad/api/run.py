@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any, Callable, NamedTuple
 
 from tlgrad.api.calling import FlatFunction, flatten_values, named_in_module, signature
+from tlgrad.api.donate import donated_leaves, give_up
 from tlgrad.api.fast import REPEATS, NativelyCalled, fast_call, native_call
 from tlgrad.api.record import Recordable, record
 from tlgrad.control.call import call
@@ -36,6 +37,7 @@ class Options(NamedTuple):
     device: str = "cpu"
     order: str | None = None
     dtype: Any = None
+    donate: tuple = ()
 
 
 class Plan(NamedTuple):
@@ -58,7 +60,8 @@ class Run(NativelyCalled, Recordable):
 
     def __init__(self, f: Callable, options: Options, static: tuple = ()):
         check_callable(f, "run")
-        _check_static(f, static)
+        _check_names(f, "static", static)
+        _check_names(f, "donate", options.donate)
         self.options, self.static = options, static
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         functools.update_wrapper(self, f, updated=())
@@ -72,7 +75,7 @@ class Run(NativelyCalled, Recordable):
     def __call__(self, *args, **kwargs):
         if self.fast is not None and not kwargs and (out := self.fast(*args)) is not NotImplemented:
             return out
-        if not kwargs and not self.static and current_trace() is EVAL:
+        if not kwargs and not self.static and not self.options.donate and current_trace() is EVAL:
             avals = [x.aval for x in args if type(x) is Tensor]
             if len(avals) == len(args):                 # plain tensors: the structure is the count
                 plan = self._plan(args, positional(len(args)), avals, (), ())
@@ -85,12 +88,23 @@ class Run(NativelyCalled, Recordable):
         if current_trace() is not EVAL or not all(type(x) is Tensor for x in leaves):
             return self._inside(leaves, in_tree, static, static_args)
         avals = [x.aval for x in leaves]
-        return self._execute(self._plan(leaves, in_tree, avals, static, static_args), leaves)
+        plan = self._plan(leaves, in_tree, avals, static, static_args)
+        return self._execute(plan, leaves, self._donated(plan, in_tree, static_args))
 
-    def _execute(self, plan, leaves):
+    def _donated(self, plan, in_tree, static_args) -> tuple[int, ...]:
+        """Numbers of the donated leaves; the compiled program is told of them."""
+        if not self.options.donate or self.options.device != "cpu" or self.options.dtype is not None:
+            return ()
+        sig = signature(self.f)
+        numbers = donated_leaves(self.options.donate, list(sig.parameters) if sig else [], in_tree,
+                                 [place for place, _ in static_args])
+        plan.jaxpr.memo["donated"] = {k + len(plan.consts) for k in numbers}
+        return numbers
+
+    def _execute(self, plan, leaves, donated=()):
         if self.options.dtype is not None:
             leaves = [precision.tensor_in(x, self.options.dtype) for x in leaves]
-        arrays = [x.data for x in (*plan.consts, *leaves)]
+        arrays = [*[x.data for x in plan.consts], *give_up(leaves, donated)]
         outs = execute.execute(plan.jaxpr, arrays, self.options.device)
         values = [Tensor.own(y, weak) for y, weak in zip(outs, plan.weak)]
         return values[0] if plan.out_tree is tree.LEAF else tree.unflatten(plan.out_tree, values)
@@ -238,15 +252,15 @@ def _plans_of_instance(plans, instance):
     return plans[key]
 
 
-def _check_static(f, static):
-    """ArgumentError for a static name that `f` does not have."""
+def _check_names(f, option, static):
+    """ArgumentError for a static or donated name that `f` does not have."""
     sig = signature(f) if static else None
     if sig is None or any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
         return
     for name in static:
         if isinstance(name, str) and name not in sig.parameters:
-            raise ArgumentError(f"static={name!r}: {describe_callable(f)} has no such argument; its arguments are "
-                                f"{', '.join(sig.parameters)}")
+            raise ArgumentError(f"{option}={name!r}: {describe_callable(f)} has no such argument; its arguments "
+                                f"are {', '.join(sig.parameters)}")
 
 
 def _hashable(name, value, f):
@@ -271,7 +285,7 @@ def _remake(f, options, static):
 
 
 def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = None, grad: bool = False,
-        static: Any = (), dtype: Any = None):
+        static: Any = (), dtype: Any = None, donate: Any = ()):
     """Run a whole-tensor function: traced once per kind of arguments, then executed on `device`.
 
     Arguments and results are tensors, numbers, or trees of them; the shapes may change.  order: the
@@ -279,6 +293,9 @@ def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = N
     given.  static: names or positions of arguments that are no tensors (hashable; a new value
     traces again).  grad=True records: see `record`.  dtype: run the same program with every float,
     also captured ones, in this format, each converted once; the results are of that format.
+    donate: names or positions of arguments whose memory is given up: results may be written into it,
+    and a tensor that was donated cannot be used any more (ArgumentError).  On the CPU, and outside of
+    other transforms; elsewhere nothing is taken.
 
     Raises OutputError when the function returns something else, UnsupportedError for a device that is
     not there.
@@ -289,8 +306,8 @@ def run(f: Callable | None = None, *, device: str = "cpu", order: str | None = N
     """
     if f is None:
         return functools.partial(run, device=device, order=order, grad=grad, static=static,
-                                 dtype=dtype)
-    static = (static,) if isinstance(static, (str, int)) else tuple(static)
+                                 dtype=dtype, donate=donate)
+    static, donate = ((x,) if isinstance(x, (str, int)) else tuple(x) for x in (static, donate))
     made = Run(f, Options(device, orders.check_order(order) if order else None,
-                          None if dtype is None else precision.check_float(dtype)), static)
+                          None if dtype is None else precision.check_float(dtype), donate), static)
     return record(made) if grad else made

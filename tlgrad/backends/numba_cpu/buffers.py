@@ -11,6 +11,9 @@ import threading
 import numpy as np
 
 ALIGN = 64
+#: bytes from which results are aligned: a vector that straddles two lines of the cache is loaded and stored twice,
+#: and below it a call costs more than that
+ALIGNED = 1 << 14
 #: bytes from which the pool is used, and that it may keep
 POOLED, LIMIT = 1 << 18, 1 << 29
 
@@ -37,6 +40,11 @@ class Pool:
                 blocks.append(block)
             return block
 
+    def holds(self, block) -> bool:
+        """True when a block is one of the pool's."""
+        with self.lock:
+            return any(b is block for b in self.blocks.get(getattr(block, "nbytes", 0), ()))
+
     def clear(self):
         """Forget all blocks; those in use live on with their users."""
         with self.lock:
@@ -54,9 +62,19 @@ def allocate(shape, dtype: np.dtype) -> np.ndarray:
         size = dtype.itemsize
         for n in shape:
             size *= n
-        if size < POOLED:
+        if size < ALIGNED:
             return np.empty(shape, dtype)
-        block = pool.take(size)
+        block = np.empty(size + ALIGN, np.uint8) if size < POOLED else pool.take(size)
         start = -block.ctypes.data % ALIGN
         out = block[start:start + size].view(dtype).reshape(shape)
     return out
+
+
+def only_owner(array: np.ndarray) -> bool:
+    """True when the variable of the caller is the only way to this memory."""
+    if sys.getrefcount(array) > 3:                       # the caller's variable and two arguments
+        return False
+    base = array.base
+    if base is None:
+        return True
+    return type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= 3 + pool.holds(base)

@@ -60,7 +60,9 @@ class Product:
 def can_contract(eqn: Eqn) -> bool:
     """True when tiles compute this contraction in its order, and both operands have axes of their own:
     otherwise it reads every entry once, and nothing is to be kept in registers."""
-    if eqn.ins[0].aval.size == 0 or _free_size(eqn, 0) == 1 or _free_size(eqn, 1) == 1:
+    if eqn.prim.name != "dot_general" or eqn.ins[0].aval.size == 0:
+        return False
+    if _free_size(eqn, 0) == 1 or _free_size(eqn, 1) == 1:
         return False
     return (eqn.ins[0].aval.dtype.name in TYPES and eqn.params["order"] != "free"
             and eqn.outs[0].aval.size > 0)

@@ -21,6 +21,7 @@ import numpy as np
 from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
+from tlgrad.backends.numba_cpu.donation import donation, may_fail
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
@@ -52,6 +53,11 @@ def sums_alone(step: Step) -> bool:
             and len(step.reduced) < len(step.space) and rows_last(step.space, step.reduced) is False)
 
 
+def runs_primitive(step: Step) -> bool:
+    """True for a step that no kernel does: its primitive runs, and may raise."""
+    return step.kind == "host" and not can_contract(step.eqns[0]) and not can_sum(step.eqns[0])
+
+
 @contextmanager
 def collector_paused():
     """No search for cycles while many objects are made that all live: it would take half of the time."""
@@ -78,6 +84,10 @@ class Plan:
             self.jaxpr = optimise(jaxpr)
             self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
             self.wanted = self._wanted()
+            #: inputs whose memory results may take, see `donation`
+            twice = any(may_fail(s) or runs_primitive(s) for s in self.grouping.steps)
+            given = () if twice else jaxpr.memo.get("donated", ())
+            self.donated = {v for k, v in enumerate(self.jaxpr.in_binders) if k in given}
             self.run = self._build()
 
     # -- source
@@ -95,7 +105,7 @@ class Plan:
                 self._chain([step, *more])
             elif step.kind == "group" and not sums_alone(step):
                 self._group(step)
-            elif eqn.prim.name == "dot_general" and can_contract(eqn):
+            elif can_contract(eqn):
                 self._contraction(eqn)
             elif can_sum(eqn):
                 self._sum(eqn)
@@ -103,7 +113,7 @@ class Plan:
                 self._host(eqn)
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
         lines = [*self.lines, f"return [{', '.join(outs)}]"]
-        if any(step.kind == "host" for step in self.grouping.steps):
+        if any(map(runs_primitive, self.grouping.steps)):
             lines = ["try:", *[f"    {line}" for line in lines], "except Error:", f"    {self._by_primitives()}"]
         body = "\n    ".join(lines)
         self.source = f"def run({', '.join(params)}):\n    {body}\n"
@@ -177,8 +187,10 @@ class Plan:
         args = []
         for operand in lowered.inputs:
             args.append(self._copied(operand) if operand.copied else self.names[operand.root])
+        taken = donation(self.grouping, step, lowered, self.donated)
+        self.donated -= set(taken.values())
         for var in lowered.outs:
-            self.names[var] = self._new(var.aval)
+            self.names[var] = self.names[taken[var]] if var in taken else self._new(var.aval)
             args.append(self.names[var])
         self._run(self._launches(lowered, compiled, step), args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
