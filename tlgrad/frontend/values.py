@@ -163,8 +163,9 @@ SEARCH = 2000
 def traced(v) -> bool:
     """True when a value known only at run time is reachable through `v`."""
     todo, seen = [v], set()
-    while todo and len(seen) < SEARCH:
-        v = todo.pop()
+    for v in todo:                          # the nearest first: a callee may refer to a whole library
+        if len(seen) >= SEARCH:
+            break
         kind = type(v)
         if kind is Symbol or kind is Range or kind is Lazy:
             return True
