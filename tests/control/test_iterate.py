@@ -38,9 +38,10 @@ def test_words_are_those_of_the_python_loop(name, mode, n):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_reverse_over_reverse(name):
-    """Sums may associate otherwise: intermediate values are worked out again, not kept."""
+    """The words of the Python loop, but where a value of the inner reverse loop is used by two sweeps: their
+    cotangents are sums of several terms each, which are added last."""
     ours, expected = (reverse(reverse(f(name, 4)))(W, X) for f in (looped, plain))
-    assert ulp_distance(ours, expected) <= 16
+    assert ulp_distance(ours, expected) <= (2 if name in ("pair", "vector") else 0)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -36,7 +36,8 @@ def test_scan_in_every_mode(mode, reverse):
     w = tl.tensor(0.8)
     ours = MODES[mode](lambda w, xs: scanned(w, xs, reverse))(w, XS)
     expected = MODES[mode](lambda w, xs: plain(w, xs, reverse))(w, XS)
-    assert ulp_distance(ours, expected).max() <= (0 if mode in ("value", "forward") else 2)
+    # xs is read by the sweep of values and by that of tangents; their cotangents are added last
+    assert ulp_distance(ours, expected).max() <= (2 if mode == "reverse over forward" else 0)
 
 
 @pytest.mark.parametrize("mode", MODES)

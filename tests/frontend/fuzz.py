@@ -82,4 +82,4 @@ if __name__ == "__main__":
         found, rest = run(range(first, first + number // 2), kind, compared)
         print("hard" if kind else "easy", dict(found))
         for seed, what, detail in rest:
-            print("  ", seed, what, detail[:250])
+            print("  ", seed, what, detail[:250], flush=True)
