@@ -17,10 +17,12 @@ from tlgrad.frontend.read import Row
 from tlgrad.frontend.values import Iter, Lazy, Range, scalar, traced
 
 _CONSUMERS = (sum, any, all, min, max, list, tuple, enumerate, zip, reversed, sorted)
-_MUTATORS = {"append", "extend", "insert", "pop", "clear", "remove", "sort", "reverse", "update", "setdefault"}
+_MUTATORS = {"append", "extend", "insert", "pop", "clear", "remove", "sort", "reverse", "update", "setdefault",
+             "popitem", "add", "discard", "__setitem__", "__delitem__"}
 #: builtins that Python may run on traced values: they only move them, or ask bool() of them
 _HOST = (len, enumerate, zip, reversed, list, tuple, sorted, dict, iter, map, filter, functools.reduce, id, print,
-         str, repr, format, min, max, getattr, hasattr, setattr, callable, slice)
+         str, repr, format, min, max, getattr, hasattr, setattr, callable, slice,
+         functools.partial)
 
 
 class Builtins:
@@ -34,12 +36,14 @@ class Builtins:
             return self.consume(args[0], f, start)
         if _in(f, _CONSUMERS) and args:
             args = [self.gather(a) for a in args]
-        if _method_of_container(f) and isinstance(f.__self__, (list, dict)) and f.__name__ in _MUTATORS:
+        if _method_of_container(f) and isinstance(f.__self__, (list, dict, set)) and f.__name__ in _MUTATORS:
             self.mutable(f.__self__)
+            if isinstance(f.__self__, set) or f.__name__ == "__setitem__":
+                self.concrete(args[:1], f"an element of a {type(f.__self__).__name__}")
             return self.host(f, *args, **kwargs)
         if not traced((args, kwargs)):
             r = self.run_python(f, args, kwargs)
-            return self.own(r) if type(r) in (list, dict) else r
+            return self.own(r) if type(r) in (list, dict, set) else r
         return self.builtin(f, args, kwargs)
 
     def gather(self, a):
@@ -62,7 +66,7 @@ class Builtins:
             if isinstance(f, type) and issubclass(f, BaseException):
                 args = [self.text(v) for v in args]
             r = self.host(f, *args, **kwargs)
-            return self.own(r) if type(r) in (list, dict) else list(r) if f in (map, filter) else r
+            return self.own(r) if type(r) in (list, dict, set) else list(r) if f in (map, filter) else r
         function = meaning.FUNCTIONS.get(f) if _hashable(f) else None
         if function is not None and all(map(scalar, args)):
             return function(*args, **kwargs)
@@ -142,7 +146,8 @@ def _by_protocol(first, f, args, kwargs):
 
 
 def _method_of_container(f) -> bool:
-    return isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, (list, dict, tuple, str))
+    return isinstance(f, (types.BuiltinMethodType, types.MethodWrapperType)) \
+        and isinstance(f.__self__, (list, dict, set, tuple, str))
 
 
 def _hashable(f) -> bool:

@@ -161,6 +161,10 @@ def _walk_class(byteflow):
             self.question(state, inst, 1)
         op_MATCH_SEQUENCE = op_MATCH_MAPPING = op_GET_LEN
 
+        def op_SET_ADD(self, state, inst):
+            value, temps = state.pop(), [state.make_temp() for _ in range(2)]
+            state.append(inst, value=value, target=state.peek(inst.arg), addvar=temps[0], res=temps[1])
+
         def op_MATCH_KEYS(self, state, inst):
             self.question(state, inst, 2)
 

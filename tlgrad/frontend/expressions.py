@@ -80,7 +80,7 @@ class Expressions:
         return self.own({self.concrete(get(k), "a dict key"): get(v) for k, v in e.items})
 
     def ex_build_set(self, fr, e, env, get):
-        return {self.concrete(get(i), "a set element") for i in e.items}
+        return self.own({self.concrete(get(i), "a set element") for i in e.items})
 
     def ex_getitem(self, fr, e, env, get):
         return self.getitem(get(e.value), e.index if e.op == "static_getitem" else get(e.index))

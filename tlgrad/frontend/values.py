@@ -195,6 +195,8 @@ def contents(o):
         return None, list(o.state)
     if type(o) is dict:
         return tuple(o), list(o.values())
+    if type(o) is set:
+        return tuple(o), []
     return tuple(o.__dict__), list(o.__dict__.values())
 
 
@@ -202,8 +204,8 @@ def blank(o):
     """An empty object of the same type."""
     if type(o) is list:
         return []
-    if type(o) is dict:
-        return {}
+    if type(o) is dict or type(o) is set:
+        return type(o)()
     if type(o) is Iter:
         return Iter(o.start, o.stop, o.step, o.items, o.table)
     return object.__new__(type(o))
@@ -215,6 +217,9 @@ def fill(o, keys, vals):
         o[:] = vals
     elif type(o) is Iter:
         o.state[:] = vals
+    elif type(o) is set:
+        o.clear()
+        o.update(keys)
     else:
         d = o if type(o) is dict else o.__dict__
         d.clear()
