@@ -93,8 +93,8 @@ def compiled(program, *inputs, shape):
 
 @pytest.mark.parametrize("way", [alone, compiled])
 @pytest.mark.parametrize("body, shape, message", [
-    (lambda read, i: read(0, 2 * i), (30,), r"read\(0, 42\): the index 42 is out of bounds for operand 0 of size 42, "
-                                            r"in entry 21 of Program"),
+    (lambda read, i: read(0, 2 * i), (30,), r"read\(0, 42\): the index 42 is out of bounds for operand 0 of size "
+                                            r"42, in entry 21 of Program"),
     (lambda read, i: read(1, i + 33), (2, 4), r"read\(1, 35\): .* operand 1 of size 35, in entry \(0, 2\)"),
     (lambda read, i: read(0, 5 - i), (7,), r"index 18446744073709551615 .* in entry 6"),
     (lambda read, i: read(0, 50 - i) + read(1, 40 - i), (60,), r"index 50 .* operand 0 of size 42, in entry 0"),
