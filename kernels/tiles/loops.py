@@ -57,6 +57,22 @@ class Loops(LLVM):
         self.start(done)
         return names
 
+    def repeat(self, carried, more, body):
+        """``while more([handle]): body([handle]) -> [handle]``; `carried`: (type, start)."""
+        top, head, turn, done = self.block, self.label("head"), self.label("turn"), self.label("done")
+        self.jump(head)
+        self.start(head)
+        mark, names = len(self.lines), [self.name() for _ in carried]
+        self.branch(more(names), turn, done)
+        self.start(turn)
+        new = body(names)
+        end = self.block
+        self.jump(head)
+        self.lines[mark:mark] = [f"  {n} = phi {t} [ {start}, %{top} ], [ {x}, %{end} ]"
+                                 for n, (t, start), x in zip(names, carried, new, strict=True)]
+        self.start(done)
+        return names
+
     def when(self, condition, body):
         """``if condition: body()`` without results."""
         yes, join = self.label("yes"), self.label("join")

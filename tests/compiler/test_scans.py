@@ -1,10 +1,16 @@
 """Scans with inputs and results of each turn are kernels with the words of the reference."""
+import ctypes
+
 import numpy as np
 import pytest
 
 import tlgrad as tl
+from tlgrad.backends.numba_cpu.emitter import Emitter
+from tlgrad.backends.numba_cpu.kernels import build
 from tlgrad.backends.numba_cpu.njit import run_lowered
 from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.backends.numba_cpu.revolve import first_piece
+from tlgrad.control import schedule
 from tlgrad.core.jaxpr import evaluate_arrays
 
 
@@ -116,3 +122,42 @@ def test_the_njit_engine_runs_scans():
                 for var, got in zip(lowered.outs, run_lowered(lowered, inputs), strict=True):
                     assert var not in results or tl.same_bits(got.reshape(results[var].shape), results[var])
                     inputs[var] = got
+
+
+@pytest.mark.parametrize("memory", [1, 2, 3, 10, 100, 5000, "1KB", "40KB", "64MB"])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 60, 211])
+def test_a_kernel_keeps_as_many_states_as_it_may(memory, n):
+    c, xs = entries(n, (37,), "float64")
+
+    def f(memory):
+        scan = lambda c, xs: tl.scan(cell, c, xs, memory=memory)
+        return tl.value_and_grad(loss(scan), argnums=(0, 1))
+    plan = compiled(f(memory), c, xs)
+    assert any("unfold_within" in lowered.kernel.text() for lowered, _ in plan.kernels) and not hosted(plan)
+    free = compiled(f(None), c, xs)
+    assert all(tl.same_bits(a, b) for a, b in zip(plan.run(c, xs), free.run(c, xs)))
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 10, 101, 5000, 100_000, 10**9])
+@pytest.mark.parametrize("slots", [1, 2, 3, 10, 100, 4000])
+def test_a_kernel_cuts_where_the_schedule_does(turns, slots):
+    if turns > slots > 1:
+        assert cut_by_kernel(turns, slots) == schedule.first_piece(turns, slots)
+
+
+def cut_by_kernel(turns, slots):
+    """`first_piece` as machine code."""
+    e = Emitter(1)
+    e.lines.append(f"  ret i64 {first_piece(e, '%turns', '%slots')}")
+    text = "\n".join(["define i64 @first_piece(i64 %turns, i64 %slots) {", "entry:", *e.lines, "}", ""])
+    number = ctypes.c_int64
+    return ctypes.CFUNCTYPE(number, number, number)(build(text, "first_piece"))(turns, slots)
+
+
+def test_the_limit_is_no_part_of_the_text():
+    c, xs = entries(20, (4,), "float64")
+    texts = set()
+    for memory in (2, 7, 19):
+        f = tl.grad(lambda c, xs: tl.sum(tl.scan(cell, c, xs, memory=memory)[0]))
+        texts.add(compiled(f, c, xs).kernels[0][1].text)
+    assert len(texts) == 1

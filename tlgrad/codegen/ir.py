@@ -6,7 +6,8 @@
                                        access turns: an array of turns by lanes, for ``take v turn``
     literal := v : t                   a number that is an argument of the launch
     op      := v : t = name[params] v...
-             | v... = name[params] v... { region } ...     fold, unfold, loop, cond
+             | v... = name[params] v... { region } ...     fold, unfold, unfold_within,
+                                                       loop, cond
     region  := { v... op* in v... }
     output  := store v | add v         an array entry per lane | an ordered sum
              | once v                  one number, the same for every lane
@@ -109,9 +110,17 @@ class Kernel:
         return "\n".join(_Printer(self).lines())
 
 
+def all_ops(ops: list[Op]):
+    """The operations and those of nested regions."""
+    for op in ops:
+        yield op
+        for region in op.regions:
+            yield from all_ops(region.ops)
+
+
 def count_ops(ops: list[Op], cost=lambda name: 1) -> int:
-    """Operations, those of nested regions included; weighted by `cost`, a function of their names."""
-    return sum(cost(op.name) + sum(count_ops(r.ops, cost) for r in op.regions) for op in ops)
+    """How many operations there are, nested ones included, weighted by `cost`, a function of their names."""
+    return sum(cost(op.name) for op in all_ops(ops))
 
 
 def free_values(region: Region) -> set[Value]:

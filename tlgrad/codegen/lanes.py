@@ -157,7 +157,7 @@ class LaneLowering:
             return (found,)
         known = (*args, *free)
         depth = max([self.depth.get(a, 0) for a in known], default=0)
-        if self.inside_branch or name in ("fold", "unfold"):
+        if self.inside_branch or name in ("fold", "unfold", "unfold_within"):
             depth = len(self.scopes) - 1         # a fold and its reverse share a tape
         uniform = not regions and all(a.uniform for a in args)
         outs = tuple(Value(t, uniform) for t in types)

@@ -354,7 +354,8 @@ def _cond(text: PythonText, op: Op):
         text.depth -= 1
 
 
-_REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _unfold, "loop": _loop, "cond": _cond}
+_REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _unfold, "unfold_within": _unfold, "loop": _loop,
+                                 "cond": _cond}
 
 
 def python_text(kernel: Kernel, name: str = "kernel", fixed: bool = False) -> str:

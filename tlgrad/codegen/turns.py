@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Sequence
 
 from tlgrad.codegen.ir import Op, Value
 from tlgrad.codegen.intrinsics import type_of
+from tlgrad.control.schedule import memory_bytes
 from tlgrad.core.jaxpr import Jaxpr, Literal
 from tlgrad.passes import optimise
 
@@ -53,7 +54,7 @@ def lower_sweeps(low, p, args) -> list[Value]:
     program = Turns(low, n, consts, rest[:n_xs], ys)
     first, second = rest[n_xs:][:p["carries"][0]], rest[n_xs:][p["carries"][0]:]
     if len(bodies) == 2:
-        out = _unfold(program, bodies, p["reverse"][0], first, second)
+        out = _unfold(program, bodies, p["reverse"][0], first, second, p["memory"])
     elif n.uniform:
         out, _ = _fold(program, bodies[0], p["reverse"][0], first, ys)
     else:
@@ -107,13 +108,13 @@ def _loop(low, inits, test, run) -> tuple[Value, ...]:
     return low.emit("loop", inits, ["i64", *types], {}, [first, second], free | more)
 
 
-def _fold(program: Turns, body, reverse, inits, ys=(), save=False):
+def _fold(program: Turns, body, reverse, inits, ys=(), save=None):
     """The fold, and the number of its tape; an equal fold of this region is used again, and has
-    at most one reverse."""
+    at most one reverse, for which `save` are the parameters."""
     low, n = program.low, program.n
     key = (id(low.scopes[-1]), body_key(body), reverse, n, *map(tuple, (program.consts, program.xs, ys, inits)))
     found = low.folds.get(key)
-    if found is None or save and "tape" in found[1]:
+    if found is None or save is not None and "tape" in found[1]:
         def turn(i, *carry):
             return _kept(low, n, i, program.turn(body, i, carry, ys), carry)
         region, free = low.region(["i64", *[c.type for c in inits]], turn, counted=True)
@@ -121,21 +122,26 @@ def _fold(program: Turns, body, reverse, inits, ys=(), save=False):
         outs = low.emit("fold", [as_count(low, n), *inits], [c.type for c in inits], params, [region], free)
         found = low.folds[key] = outs, params, len(low.folds)
     outs, params, number = found
-    if save:
-        params["tape"] = number
+    if save is not None:
+        params.update(save, tape=number)
     return outs, number
 
 
-def _unfold(program: Turns, bodies, reverse, states, cts):
-    """The backward sweep over the states of a fold."""
+def _unfold(program: Turns, bodies, reverse, states, cts, memory):
+    """The backward sweep over the states of a fold, all of them or as many as `memory` allows."""
     low, n = program.low, program.n
-    _, number = _fold(program, bodies[0], reverse, states, save=True)
+    limit = None if memory is None else "states" if type(memory) is int else "bytes"
+    _, number = _fold(program, bodies[0], reverse, states, save={} if limit is None else {"limit": limit})
 
     def turn(i, *values):
         new = program.turn(bodies[1], i, values, program.ys)
         return _kept(low, n, i, new, values[len(states):])
     region, free = low.region(["i64", *[s.type for s in states], *[c.type for c in cts]], turn, counted=True)
-    return low.emit("unfold", [as_count(low, n), *cts], [c.type for c in cts], {"tape": number}, [region],
+    types, params = [c.type for c in cts], {"tape": number}
+    if limit is None:
+        return low.emit("unfold", [as_count(low, n), *cts], types, params, [region], free | set(states))
+    most = low.number(memory if limit == "states" else memory_bytes(memory))
+    return low.emit("unfold_within", [as_count(low, n), *cts, most], types, {**params, "limit": limit}, [region],
                     free | set(states))
 
 

@@ -27,13 +27,14 @@ def check_memory(memory) -> int | str | None:
     """`memory=` as the program states it: None, a number of states, or bytes such as "64MB"."""
     if memory is None or type(memory) is int and memory >= 1:
         return memory
-    if isinstance(memory, str) and _bytes(memory):
+    if isinstance(memory, str) and memory_bytes(memory):
         return memory
     raise ArgumentError(f'memory must be a number of states (1 or more), or bytes such as "64MB" '
                         f'(B, KB, MB, GB), or None; got {memory!r}')
 
 
-def _bytes(text: str) -> int:
+def memory_bytes(text: str) -> int:
+    """The number of bytes that a text such as "64MB" means; 0 when it means none."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?B)\s*", text)
     return int(float(found[1]) * _UNITS[found[2]]) if found else 0
 
@@ -42,7 +43,7 @@ def states_allowed(memory, state_bytes: int) -> int:
     """How many states the limit allows; at least one."""
     if isinstance(memory, int):
         return memory
-    limit = DEFAULT_BYTES if memory is None else _bytes(memory)
+    limit = DEFAULT_BYTES if memory is None else memory_bytes(memory)
     return max(1, limit // max(1, state_bytes))
 
 

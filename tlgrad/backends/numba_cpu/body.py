@@ -1,14 +1,20 @@
 """Operations of a kernel on U vectors of L lanes: a lane value is a list of U handles."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from tlgrad.backends.numba_cpu import scalars
 from tlgrad.backends.numba_cpu.emitter import REGISTER, Emitter
 from tlgrad.backends.numba_cpu.faults import FAULTS
 from tlgrad.backends.numba_cpu.memory import Memory
 from tlgrad.backends.numba_cpu.regions import REGIONS
+from tlgrad.backends.numba_cpu.revolve import fold, unfold_within
+from tlgrad.backends.numba_cpu.turnwise import put, take
 from tlgrad.codegen.ir import Op, Value
+
+#: operation name -> function of (body, op), for those that are more than a scalar instruction
+OPERATIONS: dict[str, Callable] = {**REGIONS, **FAULTS, "fold": fold, "unfold_within": unfold_within,
+                                   "take": take, "put": put}
 
 
 class Body:
@@ -30,6 +36,8 @@ class Body:
         self.onward = 1
         #: tapes of folds whose states are visited again
         self.tapes: dict[int, Any] = {}
+        #: how many states of a fold may be kept, by the number of its tape
+        self.limits: dict[int, Value] = {}
         self.memory = Memory(emitter)
         #: an ordered sum that the turns of folds go on with
         self.behind: Any = None
@@ -43,10 +51,8 @@ class Body:
         for op in ops:
             if op.outs[0] in self.env:
                 continue
-            if op.name in REGIONS:
-                REGIONS[op.name](self, op)
-            elif op.name in FAULTS:
-                FAULTS[op.name](self, op)
+            if op.name in OPERATIONS:
+                OPERATIONS[op.name](self, op)
             else:
                 self.simple(op)
 

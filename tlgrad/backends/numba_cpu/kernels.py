@@ -56,7 +56,7 @@ def unroll_of(kernel: Kernel, registers: int) -> int:
     loops = ended_by_lane(kernel)
     if loops:
         return min(unroll_of_loop(op, registers) for op in loops)
-    folds = [op for op in kernel.ops if op.name in ("fold", "unfold")]
+    folds = [op for op in kernel.ops if op.name in ("fold", "unfold", "unfold_within")]
     size = count_ops(kernel.ops, cost)
     if folds and size <= SHORT_FOLD:
         carried = max(len(op.outs) for op in folds)

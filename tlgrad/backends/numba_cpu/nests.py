@@ -11,7 +11,7 @@ from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
 from tlgrad.backends.numba_cpu.turnwise import place_arrays
-from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, slots_of, used_values
+from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, all_ops, slots_of, used_values
 
 #: elements ahead that unit-stride streams are prefetched
 AHEAD = 512
@@ -24,6 +24,8 @@ class Nest:
         self.kernel, self.lanes, self.unroll = kernel, lanes, unroll
         self.e = Emitter(lanes, avx512=avx512)
         self.body = Body(self.e, unroll, used_values(kernel))
+        self.body.limits = {op.params["tape"]: op.args[-1] for op in all_ops(kernel.ops)
+                            if op.name == "unfold_within"}
         self.words: dict[tuple, str] = {}
 
     # -- entry

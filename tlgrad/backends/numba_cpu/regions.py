@@ -33,16 +33,22 @@ def region(name: str):
 
 
 @dataclass
-class Tape:
-    """States of a fold for one block of lanes; addresses and counts are i64 handles."""
+class States:
+    """States of a fold for one block of lanes: `bytes` each; `count` turns, an i64 handle."""
 
     op: Op
     count: str
+    bytes: int
+
+
+@dataclass
+class Tape(States):
+    """Where they are kept; addresses and counts are i64 handles."""
+
     segment: str
     segments: str
     states: str
     checkpoints: str
-    bytes: int
 
 
 def flat(lists):
@@ -135,29 +141,33 @@ def _recorded(body, op, n, inits, turn):
     def segment(k, carry):
         last = e.emit(f"icmp eq i64 {k}, {e.i64('sub', tape.segments, '1')}")
         start = e.i64("mul", k, tape.segment)
-        _put(body, tape, tape.checkpoints, k, carry)
+        put_state(body, tape, tape.checkpoints, k, carry)
         count = e.smin(e.i64("sub", n, start), tape.segment)
         step = e.emit(f"select i1 {last}, i64 {tape.bytes}, i64 0")
 
         def one(i, now):
-            _put(body, tape, tape.states, i, now, step)
+            put_state(body, tape, tape.states, i, now, step)
             return turn(e.i64("add", start, i), now)
         return body.loop(count, one, [(t, x) for (t, _), x in zip(types, carry)])
     types = carried(body, op.outs, inits)
     return body.loop(tape.segments, segment, types)
 
 
+def states_of(body, op, n) -> States:
+    """The states of a fold of n turns; those as long as a cache line start on one."""
+    size = sum(SIZES[v.type] if v.type != "f16" else 4 for v in op.outs) * body.unroll * body.e.lanes
+    return States(op, n, -(-size // 64) * 64 if size >= 64 else size)
+
+
 def _new_tape(body, op, n) -> Tape:
-    e = body.e
-    size = sum(SIZES[v.type] if v.type != "f16" else 4 for v in op.outs) * body.unroll * e.lanes
-    size = -(-size // 64) * 64
+    e, size = body.e, states_of(body, op, n).bytes
     whole = e.emit(f"icmp sle i64 {e.i64('mul', n, size)}, {ONE_TAPE}")
     segment = e.emit(f"select i1 {whole}, i64 {n}, i64 {_segment_length(e, n, size)}")
     safe = e.emit(f"select i1 {e.emit(f'icmp sgt i64 {segment}, 0')}, i64 {segment}, i64 1")
     segments = e.i64("sdiv", e.i64("add", n, e.i64("sub", safe, "1")), safe)
     states = body.memory.take(e.i64("mul", e.i64("add", safe, segments), size))
     checkpoints = e.at(states, e.i64("mul", safe, size))
-    return Tape(op, n, safe, segments, states, checkpoints, size)
+    return Tape(op, n, size, safe, segments, states, checkpoints)
 
 
 def _segment_length(e, n, size) -> str:
@@ -180,7 +190,7 @@ def _offsets(body, tape):
             at += (SIZES[v.type] if v.type != "f16" else 4) * body.e.lanes
 
 
-def _put(body, tape, base, index, carry, step=None):
+def put_state(body, tape, base, index, carry, step=None):
     """Store a state at base + index * step."""
     e = body.e
     here = e.at(base, e.i64("mul", index, step or tape.bytes))
@@ -191,7 +201,7 @@ def _put(body, tape, base, index, carry, step=None):
         e.lines.append(f"  store {kind} {x}, ptr {e.at(here, at)}, align {SIZES[v.type]}")
 
 
-def _get(body, tape, base, index):
+def get_state(body, tape, base, index):
     """The state at base + index * bytes."""
     e, out = body.e, []
     here = e.at(base, e.i64("mul", index, tape.bytes))
@@ -214,11 +224,11 @@ def _unfold(body, op: Op):
         start = e.i64("mul", k, tape.segment)
         count = e.smin(e.i64("sub", tape.count, start), tape.segment)
         again = e.emit(f"select i1 {e.emit(f'icmp eq i64 {j}, 0')}, i64 0, i64 {count}")
-        state = _get(body, tape, tape.checkpoints, k)
+        state = get_state(body, tape, tape.checkpoints, k)
 
         def record(i, now):
             body.onward = onward
-            _put(body, tape, tape.states, i, now)
+            put_state(body, tape, tape.states, i, now)
             at = numbered(body, tape, e.i64("add", start, i))
             return flat(body.region(forward, [at, *split(now, body.unroll)]))
         body.loop(again, record, carried(body, tape.op.outs, split(state, body.unroll)))
@@ -226,7 +236,7 @@ def _unfold(body, op: Op):
         def back(i, now):
             body.onward = -onward
             t = e.i64("sub", e.i64("sub", count, "1"), i)
-            values = split(_get(body, tape, tape.states, t), body.unroll)
+            values = split(get_state(body, tape, tape.states, t), body.unroll)
             at = numbered(body, tape, e.i64("add", start, t))
             return flat(body.region(op.regions[0], [at, *values, *split(now, body.unroll)]))
         return body.loop(count, back, [(t, x) for (t, _), x in zip(types, ct)])

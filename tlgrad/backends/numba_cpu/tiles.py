@@ -190,20 +190,14 @@ class Tiles(Lanes):
     def passes(self, entered):
         """Passes over the packed lanes until all have ended."""
         e = self.e
-        top, head, run, done = e.block, e.label("head"), e.label("pass"), e.label("done")
-        e.jump(head)
-        e.start(head)
-        mark, (left, turn) = len(e.lines), (e.name(), e.name())
-        e.branch(e.emit(f"icmp sgt i64 {left}, 0"), run, done)
-        e.start(run)
-        limit = e.i64("add", turn, TURNS)
-        groups = e.i64("sdiv", e.i64("add", left, self.block_size - 1), self.block_size)
-        still, = e.loop(groups, lambda g, at: [self.group(g, at[0], left, turn, limit)], [("i64", "0")])
-        end = e.block
-        e.jump(head)
-        e.lines[mark:mark] = [f"  {left} = phi i64 [ {entered}, %{top} ], [ {still}, %{end} ]",
-                              f"  {turn} = phi i64 [ 0, %{top} ], [ {limit}, %{end} ]"]
-        e.start(done)
+
+        def one(handles):
+            left, turn = handles
+            limit = e.i64("add", turn, TURNS)
+            groups = e.i64("sdiv", e.i64("add", left, self.block_size - 1), self.block_size)
+            still, = e.loop(groups, lambda g, at: [self.group(g, at[0], left, turn, limit)], [("i64", "0")])
+            return still, limit
+        e.repeat([("i64", entered), ("i64", "0")], lambda h: e.emit(f"icmp sgt i64 {h[0]}, 0"), one)
 
     def group(self, g, at, left, turn, limit):
         """One block of packed lanes: turns, results of those that end, the others packed from `at`."""

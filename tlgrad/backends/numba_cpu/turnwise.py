@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tlgrad.backends.numba_cpu.regions import region
 from tlgrad.codegen.ir import SIZES, Value
 
 
@@ -49,8 +48,7 @@ def place_arrays(nest, pointers, base, left, full):
         nest.body.turned[value] = Turned(nest, n, value, here, nest.words["turn", n], left, full)
 
 
-@region("take")
-def _take(body, op):
+def take(body, op):
     """The entries of a turn."""
     e, array, type = body.e, body.turned[op.args[0]], op.args[0].type
     here = array.at(body, op.args[1])
@@ -69,8 +67,7 @@ def _take(body, op):
                           for u in range(body.unroll)])
 
 
-@region("put")
-def _put(body, op):
+def put(body, op):
     """Write the entries of a turn."""
     e, array, type = body.e, body.turned[op.args[0]], op.args[0].type
     here = array.at(body, op.args[1])
