@@ -1,8 +1,9 @@
 """Reads packs of conformance vectors: ``name.xz`` of fixed-size big-endian rows, and an index.
 
-Run it with a folder that holds packs and ``index*.json`` to check every row of every pack:
+Run it with a folder that holds packs and ``index*.json`` to check every row of every pack, on the reference
+(words and flags) and on arrays (words; TLGRAD_CPU chooses the kernels), or on arrays alone:
 
-    python tests/softfloat/softfloat_vectors.py FOLDER
+    python tests/softfloat/softfloat_vectors.py FOLDER [arrays]
 """
 import json
 import lzma
@@ -10,9 +11,12 @@ import sys
 import time
 from pathlib import Path
 
-from tlgrad.softfloat import arith, compare, convert, elementary
+import numpy as np
+
+from tlgrad.softfloat import arith, array, compare, convert, elementary, fast
 from tlgrad.softfloat.arith import Environment
 from tlgrad.softfloat.format import binary16, binary32, binary64, binary128
+from tlgrad.softfloat.storage import of_integers, to_integers
 
 DATA = Path(__file__).parents[1] / "data" / "softfloat"
 FORMATS = {"f16": binary16, "f32": binary32, "f64": binary64, "f128": binary128}
@@ -81,20 +85,51 @@ def mismatches(name, meta, folder=DATA, step=1):
     return checked, bad
 
 
-def main(folder):
+KERNELS = {"mulAdd": "fma", "roundToInt": "round"}
+
+
+def on_arrays(name, meta, folder=DATA):
+    """``(rows checked, mismatching rows)`` of a pack of binary128 as one operation on arrays; None for others."""
+    kind, source, operation = name.split("_", 2)
+    if source != "f128" or operation == "rem":
+        return None
+    table = list(rows(name, meta, folder))
+    inputs = [k for k, (column, _) in enumerate(meta["columns"]) if column in "abc"]
+    operands = [of_integers([row[k] for row in table], binary128, (len(table),)) for k in inputs]
+    expected = [row[len(inputs)] for row in table]
+    if operation.startswith("to_"):
+        target = {"i64": np.int64, "ui64": np.uint64}.get(operation[3:]) or FORMATS[operation[3:]]
+        got = array.convert(operands[0], target)
+    else:
+        got = array.evaluate(KERNELS.get(operation, operation), binary128, *operands)
+    fmt = None if got.dtype.kind in "biu" else array.format_of(got.dtype)
+    found = (got.view(np.uint64) if got.dtype.kind in "iu" else got).tolist() if fmt is None else to_integers(got)
+    if operation in ("to_i64", "to_ui64"):             # out of range: the packs round, arrays truncate
+        truncated = [convert.to_int(binary128, w, 64, operation == "to_i64", Environment("zero")) & (1 << 64) - 1
+                     for w in to_integers(operands[0])]
+        expected = truncated
+    bad = [(row, g, 0) for row, g, e in zip(table, found, expected)
+           if g != e and not (fmt and fmt.is_nan(g) and fmt.is_nan(e))]
+    return len(table), bad
+
+
+def main(folder, *only):
     """Check every pack of a folder; the exit status says whether all rows agree."""
-    total = wrong = 0
+    fast.WARM, total, wrong = 0, 0, 0
     for name, meta in sorted(index(folder).items()):
-        start = time.perf_counter()
-        checked, bad = mismatches(name, meta, folder)
-        total, wrong = total + checked, wrong + len(bad)
-        print(f"{name:24} {checked:8} rows {len(bad):6} mismatches "
-              f"{time.perf_counter() - start:6.1f} s", flush=True)
-        for row, got, flags in bad[:3]:
-            print("    ", *(f"{v:x}" for v in row), "got", f"{got:x} flags {flags}")
+        for check in (on_arrays,) if only else (mismatches, on_arrays):
+            start, found = time.perf_counter(), check(name, meta, folder)
+            if found is None:
+                continue
+            checked, bad = found
+            total, wrong = total + checked, wrong + len(bad)
+            print(f"{name:24} {check.__name__:10} {checked:8} rows {len(bad):6} mismatches "
+                  f"{time.perf_counter() - start:6.1f} s", flush=True)
+            for row, got, flags in bad[:3]:
+                print("    ", *(f"{v:x}" for v in row), "got", f"{got:x} flags {flags}")
     print(f"{total} rows, {wrong} mismatches")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
