@@ -64,7 +64,7 @@ __version__ = "0.1.0"
 
 
 #: loaded when they are first used, so that a small program starts fast
-_MODULES = ("interop", "random", "scipy", "testing")
+_MODULES = ("image", "interop", "random", "scipy", "testing")
 _NAMES = {name: module for module, names in {
     "frontend.foreign": "from_numba", "frontend.indexed": "Program", "frontend.mapping": "map zip",
     "frontend.recursive": "recurrence",

@@ -2,6 +2,7 @@
 import numpy as np
 from opspec import Calls, M, Scalar
 
+from tlgrad.ops import integrals as ig
 from tlgrad.ops import special as sp
 
 inf, nan = float("inf"), float("nan")
@@ -47,6 +48,20 @@ ONE = [
     Scalar("y1", lambda x: M.bessely(1, x), ((0.1, 1.8),), 9, narrow=0.51, slope=None, curve=None),
 ]
 
+INTEGRALS = [Scalar(name, reference, ((low, high),), 30, narrow=0.51, slope=None, curve=None) for (
+    name, reference, low, high) in [
+        ("expi", M.ei, 0.5, 9), ("exp1", M.e1, 0.1, 9), ("erfi", M.erfi, 0.1, 2),
+        ("spence", lambda z: M.polylog(2, 1 - z), 0.1, 0.9),
+        ("dawsn", lambda x: M.sqrt(M.pi) / 2 * M.exp(-x * x) * M.erfi(x), 0.1, 3),
+        ("fresnel_s", M.fresnels, 0.2, 1), ("fresnel_c", M.fresnelc, 0.1, 1),
+        ("sine_integral", M.si, 0.1, 2), ("cosine_integral", M.ci, 0.1, 0.5),
+        ("k0", lambda x: M.besselk(0, x), 0.1, 9), ("k1", lambda x: M.besselk(1, x), 0.1, 9),
+        ("k0e", lambda x: M.exp(x) * M.besselk(0, x), 0.1, 99),
+        ("k1e", lambda x: M.exp(x) * M.besselk(1, x), 0.1, 99),
+        ("ellipk", M.ellipk, -2, 0.9), ("ellipe", M.ellipe, -2, 0.9),
+        ("ellipd", lambda m: (M.ellipk(m) - M.ellipe(m)) / m, 0.1, 0.9),
+        ("wrightomega", lambda x: M.lambertw(M.exp(x)), -2, 9)]]
+
 X = np.array([0.4, 1.3, 2.6])
 P = np.array([0.2, 0.55, 0.8])
 
@@ -75,10 +90,18 @@ TWO = [
     Calls("gammainc_by_aa", (at(sp.gammainc_by_aa, 1.5, X),), 1),
     Calls("zeta_by_s", ((lambda s, q: sp.zeta_by_s(1.0, s, q), (X + 1, P), lambda s, q: sp.zeta_by_s.impl(
         np.full(3, 1.0), s, q)),)),
+    Calls("expn", (at(ig.expn, 3.0, X),)), Calls("kv", (at(ig.kv, 2.5, X),)), Calls("kve", (at(ig.kve, 2.5, X),)),
+    Calls("gammaincinv", ((ig.gammaincinv, (X, P), ig.gammaincinv.impl),), 1),
+    Calls("gammainccinv", ((ig.gammainccinv, (X, P), ig.gammainccinv.impl),), 1),
+    Calls("betaincinv", ((ig.betaincinv, (X, X[::-1].copy(), P), ig.betaincinv.impl),), 1),
+    Calls("owens_t", ((ig.owens_t, (X, P), ig.owens_t.impl),)),
+    Calls("hyp1f1", (of_last(ig.hyp1f1, 0.5, 1.5, P),)),
+    Calls("hyp2f1", ((lambda x: ig.hyp2f1(0.5, 1.5, 2.5, x), (P,), lambda x: ig.hyp2f1.impl(
+        *[np.full(x.shape, v) for v in (0.5, 1.5, 2.5)], x)),)),
     *[Calls(f"betainc_by_{by}", (of_last(getattr(sp, f"betainc_by_{by}"), 1.5, 2.0, P),), 1)
       for by in ("a", "b", "aa", "ab", "bb")],
     Calls("jv", (at(sp.jv, 2.5, X),)), Calls("yv", (at(sp.yv, 2.5, X),)), Calls("iv", (at(sp.iv, 2.5, X),)),
     Calls("ive", (at(sp.ive, 2.5, X),)),
 ]
 
-ROWS = [*ONE, *TWO]
+ROWS = [*ONE, *INTEGRALS, *TWO]

@@ -38,7 +38,77 @@ LAWS = {
     "dirichlet": (lambda n: R.dirichlet(K, [1.0, 2.0, 3.0], n)[:, 1], stats.beta(2, 4)),
     "t": (lambda n: R.t(K, 3.0, n), stats.t(3)), "chisquare": (lambda n: R.chisquare(K, 4.0, n), stats.chi2(4)),
     "weibull": (lambda n: R.weibull(K, 2.0, 1.5, n), stats.weibull_min(1.5, scale=2)),
+    "lognormal": (lambda n: R.lognormal(K, 0.5, n), stats.lognorm(0.5)),
+    "rayleigh": (lambda n: R.rayleigh(K, 2.0, n), stats.rayleigh(scale=2)),
+    "maxwell": (lambda n: R.maxwell(K, n), stats.maxwell),
+    "f": (lambda n: R.f(K, 3.0, 12.0, n), stats.f(3, 12)),
+    "triangular": (lambda n: R.triangular(K, -1.0, 0.5, 3.0, n), stats.triang(1.5 / 4, -1, 4)),
+    "wald": (lambda n: R.wald(K, 2.0, n), stats.invgauss(2)),
+    "generalized_normal": (lambda n: R.generalized_normal(K, 3.0, n), stats.gennorm(3)),
+    "ball": (lambda n: (R.ball(K, 3, 2.0, (n,))**2).sum(-1)**1.5, stats.uniform),
 }
+
+#: laws of counts
+COUNTS = {
+    "poisson-4": (lambda n: R.poisson(K, 4.0, n), stats.poisson(4)),
+    "poisson-300": (lambda n: R.poisson(K, 300.0, n), stats.poisson(300)),
+    "geometric": (lambda n: R.geometric(K, 0.3, n), stats.geom(0.3)),
+    "binomial": (lambda n: R.binomial(K, 9, 0.3, n), stats.binom(9, 0.3)),
+    "multinomial": (lambda n: R.multinomial(K, 9, [0.1, 0.3, 0.6], (n,))[:, 1], stats.binom(9, 0.3)),
+    "bernoulli": (lambda n: tl.convert(R.bernoulli(K, 0.3, n), tl.int64), stats.bernoulli(0.3)),
+    "randint": (lambda n: R.randint(K, n, 3, 9), stats.randint(3, 9)),
+    "categorical": (lambda n: R.categorical(K, np.log([0.2, 0.3, 0.5]), shape=n),
+                    stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5]))),
+    "choice": (lambda n: R.choice(K, 3, n, p=[0.2, 0.3, 0.5]),
+               stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5]))),
+    "rademacher": (lambda n: R.rademacher(K, n), stats.rv_discrete(values=([-1, 1], [0.5, 0.5]))),
+}
+
+#: |z| of a sample moment; of 70 moments, one above this is a chance of 1 in 200
+Z = 4.0
+
+
+@pytest.mark.parametrize("name", [n for n in {**LAWS, **COUNTS} if n not in ("cauchy", "t", "pareto", "f")])
+def test_mean_and_variance_against_theory(name):
+    """z = (sample moment - moment) / its standard error, which the law's own fourth moment gives."""
+    sample, law = {**LAWS, **COUNTS}[name]
+    x = np.asarray(sample(N), np.float64)
+    mean, variance, kurtosis = (float(v) for v in law.stats(moments="mvk"))
+    assert abs(x.mean() - mean) <= Z * np.sqrt(variance / N)
+    spread = variance * np.sqrt((kurtosis + 2) / N)                # of the mean of (x - mean)^2
+    assert abs(np.mean((x - mean)**2) - variance) <= Z * spread
+
+
+def test_heavy_tails_by_the_moments_that_they_have():
+    x = np.log(np.asarray(R.pareto(K, 3.0, N)))                    # exponential of rate 3
+    assert abs(x.mean() - 1 / 3) <= Z / 3 / np.sqrt(N) and abs(x.var() - 1 / 9) <= Z / 9 * np.sqrt(8 / N)
+    for name, law in (("t", stats.t(3)), ("cauchy", stats.cauchy), ("f", stats.f(3, 12))):
+        u = law.cdf(np.asarray(LAWS[name][0](N)))                  # uniform
+        assert abs(u.mean() - 0.5) <= Z * np.sqrt(1 / 12 / N) and abs(u.var() - 1 / 12) <= Z * np.sqrt(1 / 180 / N)
+
+
+def test_dirichlet_multivariate_and_orthogonal_moments():
+    alpha = np.array([1.0, 2.0, 3.0])
+    x = np.asarray(R.dirichlet(K, alpha, N))
+    law = stats.dirichlet(alpha)
+    assert (abs(x.mean(0) - law.mean()) <= Z * np.sqrt(law.var() / N)).all()
+    assert np.allclose(np.cov(x.T), law.cov(), atol=Z * 0.06 / np.sqrt(N))
+    q = np.asarray(R.orthogonal(K, 3, (500,)))
+    assert np.allclose(q @ np.swapaxes(q, 1, 2), np.eye(3), atol=1e-14)
+    assert (abs(q.mean(0)) <= Z * np.sqrt(1 / 3 / 500)).all()       # E q = 0, E q_ij^2 = 1 / 3
+    assert (abs((q**2).mean(0) - 1 / 3) <= Z * np.sqrt(4 / 45 / 500)).all()
+
+
+def test_reparameterised_gradients_of_derived_samples():
+    assert tl.grad(lambda s: R.rayleigh(K, s))(2.0).item() == pytest.approx(R.rayleigh(K, 1.0).item())
+    for f, args in ((R.lognormal, (0.5,)), (R.triangular, (-1.0, 0.5, 3.0)), (R.wald, (2.0,))):
+        for k in range(len(args)):
+            h = 1e-6
+            at = [f(K, *[a + (s * h if i == k else 0) for i, a in enumerate(args)]).item() for s in (1, -1)]
+            assert tl.grad(lambda *a: f(K, *a), argnums=k)(*args).item() == pytest.approx(
+                (at[0] - at[1]) / (2 * h), rel=1e-6)
+    with pytest.raises(ArgumentError, match="Python number"):
+        R.binomial(K, 2.5, 0.3)
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -7,7 +7,7 @@ import scipy.stats
 
 import tlgrad as tl
 import tlgrad.scipy.linalg as L
-from tlgrad.errors import ShapeError
+from tlgrad.errors import ShapeError, UnsupportedError
 from tlgrad.scipy import integrate, signal, stats
 
 rng = np.random.default_rng(0)
@@ -20,6 +20,13 @@ DENSITIES = [
     ("norm", X, (0.3, 1.7)), ("gamma", X**2 + 0.1, (2.5,)), ("gamma", X**2 + 0.1, (2.5, 0.0, 2.0)),
     ("chi2", X**2 + 0.1, (3.0,)), ("beta", P, (2.0, 3.5)), ("t", X, (4.0, 0.1, 2.0)), ("expon", X**2, (0.0, 2.0)),
     ("uniform", P, (0.0, 2.0)), ("laplace", X, (0.1, 2.0)), ("logistic", X, (0.1, 2.0)), ("cauchy", X, (0.1, 2.0))]
+DENSITIES += [
+    ("gumbel_r", X, (0.1, 2.0)), ("gumbel_l", X, (0.1, 2.0)), ("pareto", X**2 + 1.1, (2.5,)),
+    ("gennorm", X, (3.0, 0.1, 2.0)), ("truncnorm", P, (0.05, 1.2)), ("truncnorm", P - 9.3, (-10.0, -8.2)),
+    ("truncnorm", P + 30, (30.0, 31.0))]
+#: counts with their parameters
+COUNTS = [("bernoulli", (0.3,)), ("binom", (9.0, 0.3)), ("nbinom", (2.5, 0.3)), ("geom", (0.3,)),
+          ("betabinom", (9.0, 2.0, 3.5)), ("poisson", (2.5,))]
 FUNCTIONS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
 
 
@@ -44,6 +51,30 @@ def test_log_densities_differentiate_in_every_parameter(name, x, args):
 def test_the_derivative_of_a_distribution_function_is_the_density(name, x, args):
     slope = tl.grad(lambda x: tl.sum(getattr(stats, name).cdf(x, *args)))(x)
     assert np.allclose(slope, getattr(stats, name).pdf(x, *args), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name, args", COUNTS, ids=[c[0] for c in COUNTS])
+def test_laws_of_counts(name, args):
+    k = np.array([0.0, 1.0, 2.0, 5.0, 9.0, 10.0, -1.0, 1.5])
+    mine, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    for f in ("pmf", "logpmf", "cdf", "sf") if name != "betabinom" else ("pmf", "logpmf"):
+        at = k[:-1] if f in ("pmf", "logpmf") and name in ("bernoulli", "nbinom") else k
+        assert np.allclose(getattr(mine, f)(at, *args), getattr(theirs, f)(at, *args), rtol=1e-11, atol=1e-300), f
+    assert mine.logpmf(3.0, *args, loc=2).item() == pytest.approx(theirs.logpmf(3, *args, loc=2), rel=1e-12)
+    real = args if name != "binom" and name != "betabinom" else args[1:]
+    f = lambda *p: mine.logpmf(1.0, *args[:len(args) - len(real)], *p)
+    tl.testing.check_grads(f, real, order=2, rtol=1e-6)
+
+
+def test_laws_on_the_circle_and_laws_without_a_distribution_function():
+    for name, x, args in (("vonmises", X, (2.5,)), ("vonmises", X, (900.0,)), ("wrapcauchy", X + 1.4, (0.4,))):
+        mine, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        assert np.allclose(mine.logpdf(x, *args), theirs.logpdf(x, *args), rtol=1e-12)
+        tl.testing.check_grads(lambda x, c: tl.sum(mine.logpdf(x, c)), (x, *args), order=1, rtol=1e-6)
+        with pytest.raises(UnsupportedError, match="integrate its density"):
+            mine.cdf(x, *args)
+    with pytest.raises(ShapeError, match="2 shape parameters"):
+        stats.binom.pmf(1, 2)
 
 
 def test_the_middle_of_students_t():

@@ -37,6 +37,26 @@ CASES = [
     ("kl_div", [(0.4, 1.4)], lambda x, y: x * M.log(x / y) - x + y, (0, 1), 1e-13),
     ("exprel", [(1e-9,), (0.5,), (20.0,)], lambda x: M.expm1(x) / x, (0,), 1e-10),
     ("jn", [(2.0, 3.0)], M.besselj, (1,), 1e-13),
+    ("expi", [(0.5,), (-2.0,), (20.0,)], M.ei, (0,), 1e-14),
+    ("exp1", [(0.5,), (20.0,)], M.e1, (0,), 1e-14), ("expn", [(2.0, 1.5)], M.expint, (1,), 1e-14),
+    ("dawsn", [(0.3,), (5.0,)], lambda x: M.sqrt(M.pi) / 2 * M.exp(-x * x) * M.erfi(x), (0,), 1e-13),
+    ("spence", [(0.3,), (1.0,), (1.005,), (1.5,)], lambda z: M.polylog(2, 1 - z).real, (0,), 1e-14),
+    ("k0", [(0.3,), (9.0,)], lambda x: M.besselk(0, x), (0,), 1e-14),
+    ("k1e", [(0.3,), (9.0,)], lambda x: M.exp(x) * M.besselk(1, x), (0,), 1e-14),
+    ("kn", [(2.0, 1.5)], M.besselk, (1,), 1e-14),
+    ("ellipk", [(1e-4,), (0.5,), (-3.0,)], M.ellipk, (0,), 1e-14),
+    ("ellipe", [(1e-5,), (0.5,), (-3.0,)], M.ellipe, (0,), 1e-14),
+    ("wrightomega", [(1.0,), (-5.0,)], lambda x: M.lambertw(M.exp(x)).real, (0,), 1e-14),
+    ("owens_t", [(0.7, 1.3)], lambda h, a: M.quad(lambda t: M.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a])
+     / (2 * M.pi), (0, 1), 1e-14),
+    ("hyp1f1", [(0.5, 1.5, 0.7)], M.hyp1f1, (2,), 1e-14),
+    ("hyp2f1", [(0.5, 1.5, 2.5, 0.3)], M.hyp2f1, (3,), 1e-14),
+    ("betaincc", [(2.0, 3.0, 0.9)], lambda a, b, x: M.betainc(a, b, x, 1, regularized=True), (0, 1, 2), 1e-13),
+    ("chdtrc", [(3.0, 40.0)], lambda v, x: M.gammainc(v / 2, x / 2, M.inf, regularized=True), (0, 1), 1e-13),
+    ("boxcox", [(2.0, 0.3), (2.0, 0.0)], lambda x, a: (x**a - 1) / a if a else M.log(x), (0,), 1e-14),
+    ("huber", [(1.0, 3.0), (2.0, 0.5)], lambda d, r: r * r / 2 if abs(r) <= d else d * (abs(r) - d / 2), (1,),
+     1e-15),
+    ("pseudo_huber", [(1.0, 1e-9)], lambda d, r: d * d * (M.sqrt(1 + (r / d)**2) - 1), (1,), 1e-14),
     ("ive", [(2.5, 3.0)], lambda v, x: M.exp(-x) * M.besseli(v, x), (1,), 1e-13),
 ]
 POINTS = [(name, args, *rest) for name, points, *rest in CASES for args in points]
@@ -61,6 +81,35 @@ def test_x_log_y_is_linear_in_x_at_zero():
 
 def test_reciprocal_gamma_is_smooth_at_the_poles():
     assert [tl.grad(S.rgamma)(-float(n)).item() for n in range(4)] == [1, -1, 2, -6]
+
+
+def test_inverses_of_distribution_functions_differentiate():
+    for inverse, f, args in ((S.gammaincinv, S.gammainc, (2.5, 0.3)), (S.gammainccinv, S.gammaincc, (2.5, 1e-9)),
+                             (S.betaincinv, S.betainc, (2.0, 3.0, 0.4))):
+        x = inverse(*args).item()
+        slopes = tl.grad(f, argnums=tuple(range(len(args))))(*args[:-1], x)
+        found = tl.grad(inverse, argnums=tuple(range(len(args))))(*args)
+        right = [-s.item() / slopes[-1].item() for s in slopes[:-1]] + [1 / slopes[-1].item()]
+        assert [g.item() for g in found] == pytest.approx(right, rel=1e-12)
+        assert f(*args[:-1], x).item() == pytest.approx(args[-1], rel=1e-12)
+
+
+def test_quotients_have_every_derivative_at_0():
+    """sin(x) / x and log(1 + d) / d, whose formulas are 0 / 0 there."""
+    d = lambda f, n: f if n == 0 else tl.grad(d(f, n - 1))
+    assert [d(lambda x: S.sici(x)[0], n)(0.0).item() for n in (1, 2, 3)] == pytest.approx([1, 0, -1 / 3])
+    assert [d(S.spence, n)(1.0).item() for n in (1, 2, 3)] == pytest.approx([-1, 1 / 2, -2 / 3])
+    assert d(S.ellipk, 2)(0.0).item() == pytest.approx(9 * math.pi / 64)
+
+
+def test_distribution_functions_have_the_values_of_scipy():
+    for name, args in {"bdtr": (3, 7, 0.3), "bdtrc": (3, 7, 0.3), "fdtr": (3.0, 4.0, 2.0), "gdtr": (2.0, 3.0, 1.0),
+                       "gdtrc": (2.0, 3.0, 9.0), "nbdtr": (3, 4, 0.3), "nbdtrc": (3, 4, 0.3), "pdtr": (3.0, 2.0),
+                       "pdtrc": (3.0, 2.0), "stdtr": (3.0, 2.5), "chdtri": (3.0, 0.2), "chdtr": (3.0, 2.0),
+                       "inv_boxcox": (2.0, 0.3), "inv_boxcox1p": (2.0, 0.3), "exp10": (2.5,)}.items():
+        assert getattr(S, name)(*args).item() == pytest.approx(getattr(scipy_special, name)(*args), rel=1e-14)
+    for name in ("fresnel", "sici"):
+        assert [v.item() for v in getattr(S, name)(0.7)] == list(getattr(scipy_special, name)(0.7))
 
 
 def test_divergences_at_their_edges():

@@ -12,6 +12,9 @@ from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float3
                                 int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.dtypes import bool_
 from tlgrad.core.dtypes import bool_ as bool
+from tlgrad.numpy.activations import (glu, hard_sigmoid, hard_silu, hard_swish, log1mexp, logmeanexp,
+    scaled_dot_product_attention, soft_sign, sparse_plus, sparse_sigmoid, squareplus, standardize, swish)
+from tlgrad.numpy.counting import (histogram2d, histogramdd, mask_indices, packbits, unpackbits)
 from tlgrad.numpy.creation import (arange, array, asarray, ascontiguousarray, asfarray, copy, empty,
     empty_like, eye, from_dlpack, full, full_like, geomspace, identity, indices, linspace, logspace,
     meshgrid, ones, ones_like, tri, tril, triu, zeros, zeros_like)
@@ -45,7 +48,7 @@ from tlgrad.numpy.reductions import (all, amax, amin, any, argmax, argmin, avera
 from tlgrad.numpy.repeating import (delete, dsplit, hsplit, insert, ndim, pad, repeat, resize,
     shape, size, tile, trim_zeros, vsplit)
 from tlgrad.numpy.roots import (apply_along_axis, apply_over_axes, asanyarray, c_,
-    diag_indices_from, fromfunction, histogram2d, index_exp, isscalar, ix_, mgrid, ogrid, poly,
+    diag_indices_from, fromfunction, index_exp, isscalar, ix_, mgrid, ogrid, poly,
     polydiv, polyfit, r_, real_if_close, roots, s_, tril_indices_from, triu_indices_from)
 from tlgrad.numpy.selection import (argwhere, choose, compress, diag, diag_indices, diagflat,
     diagonal, extract, fill_diagonal, flatnonzero, nonzero, one_hot, piecewise, put_along_axis,

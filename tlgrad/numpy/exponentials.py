@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from tlgrad.control.custom import custom_jvp
 from tlgrad.core.trace import Value
 from tlgrad.numpy.arrays import as_array, axes_of
 from tlgrad.numpy.continuing import continued
@@ -156,10 +157,22 @@ def hard_tanh(x) -> Value:
     return lo.minimum(lo.maximum(as_inexact(x, "hard_tanh"), -1), 1)
 
 
+@custom_jvp
+def _softsign(x):
+    return ar.div(x, ar.add(1.0, ar.abs_(x)))
+
+
+@_softsign.defjvp
+def _softsign_jvp(primals, tangents):
+    """1 / (1 + |x|)^2: differentiating the quotient cancels far from 0."""
+    (x,), (dx,) = primals, tangents
+    size = ar.add(1.0, ar.abs_(x))
+    return _softsign(x), ar.div(ar.div(dx, size), size)
+
+
 def softsign(x) -> Value:
     """x / (1 + |x|)."""
-    x = as_inexact(x, "softsign")
-    return ar.div(x, ar.add(1.0, ar.abs_(x)))
+    return _softsign(as_inexact(x, "softsign"))
 
 
 def mish(x) -> Value:

@@ -6,8 +6,9 @@ import builtins
 import numpy as np
 
 from tlgrad.core import dtypes
-from tlgrad.core.trace import Value
-from tlgrad.errors import ArgumentError, ShapeError
+from tlgrad.core.source import user_source
+from tlgrad.core.trace import Tracer, Value
+from tlgrad.errors import ArgumentError, ConcretizationError, ShapeError
 from tlgrad.numpy.arrays import as_array, concrete, one_dtype
 from tlgrad.numpy.creation import arange, linspace, zeros
 from tlgrad.numpy.elementwise import as_inexact
@@ -15,17 +16,14 @@ from tlgrad.numpy.polynomials import polymul, vander
 from tlgrad.numpy.products import matmul
 from tlgrad.numpy.reductions import sum
 from tlgrad.numpy.selection import diag_indices, tril_indices, triu_indices
-from tlgrad.numpy.shaping import concatenate, expand_dims, moveaxis, ravel, reshape, stack
-from tlgrad.numpy.statistics import bincount, histogram_bin_edges
-from tlgrad.numpy.ordering import searchsorted
+from tlgrad.numpy.shaping import concatenate, expand_dims, moveaxis, reshape, stack
 from tlgrad.ops import arithmetic as ar
-from tlgrad.ops import logic as lo
 from tlgrad.ops import matrixfunctions, spectral
 from tlgrad.ops.convert import convert
 from tlgrad.ops.layout import normalize_axis
 from tlgrad.ops.promote import broadcast_to
 
-__all__ = ["polyfit", "polydiv", "roots", "poly", "histogram2d", "apply_along_axis", "apply_over_axes", "ix_",
+__all__ = ["polyfit", "polydiv", "roots", "poly", "apply_along_axis", "apply_over_axes", "ix_",
            "diag_indices_from", "tril_indices_from", "triu_indices_from", "fromfunction", "isscalar",
            "real_if_close", "asanyarray", "r_", "c_", "s_", "index_exp", "mgrid", "ogrid"]
 
@@ -101,28 +99,6 @@ def poly(seq_of_zeros) -> Value:
     return total
 
 
-def histogram2d(x, y, bins=10, range=None, density=None, weights=None) -> tuple[Value, Value, Value]:
-    """(counts of pairs, edges of x, edges of y); the last bins include their right edges."""
-    pair = list(bins) if isinstance(bins, (tuple, list)) and len(bins) == 2 else [bins, bins]
-    ranges = range or (None, None)
-    values = [ravel(as_array(v, "histogram2d")) for v in (x, y)]
-    edges = [histogram_bin_edges(v, b, r) for v, b, r in zip(values, pair, ranges)]
-    sizes = [e.shape[0] - 1 for e in edges]
-    places, inside = [], None
-    for v, e, n in zip(values, edges, sizes):
-        place = lo.where(lo.eq(v, e[-1]), n - 1, ar.sub(searchsorted(e, v, "right"), 1))
-        here = lo.and_(lo.ge(place, 0), lo.lt(place, n))
-        inside = here if inside is None else lo.and_(inside, here)
-        places.append(lo.minimum(lo.maximum(place, 0), n - 1))
-    weight = lo.where(inside, 1.0 if weights is None else ravel(weights), 0.0)
-    flat = ar.add(ar.mul(places[0], sizes[1]), places[1])
-    counts = reshape(bincount(flat, convert(weight, dtypes.float64), length=sizes[0] * sizes[1]), tuple(sizes))
-    if density:
-        area = ar.mul(reshape(ar.sub(edges[0][1:], edges[0][:-1]), (-1, 1)), ar.sub(edges[1][1:], edges[1][:-1]))
-        counts = ar.div(ar.div(counts, area), sum(counts))
-    return counts, *edges
-
-
 def apply_along_axis(func1d, axis: int, x, *args, **kwargs) -> Value:
     """`func1d` of every vector along an axis; its result takes the place of the axis (see also tl.vmap)."""
     x = as_array(x, "apply_along_axis")
@@ -196,7 +172,11 @@ def real_if_close(x, tol: float = 100) -> Value:
     if x.dtype.kind != "c":
         return x
     limit = tol * np.finfo(x.dtype.storage).eps if tol > 1 else tol
-    small = bool((np.abs(concrete(ar.imag(x), "real_if_close", "x")) < limit).all())
+    if isinstance(x, Tracer):
+        raise ConcretizationError(
+            "real_if_close: whether the result is real or complex depends on the numbers, but x is traced: "
+            f"{x.aval} [{user_source()}]. Write tl.real(x) where you know that it is.")
+    small = bool((np.abs(np.asarray(ar.imag(x))) < limit).all())
     return ar.real(x) if small else x
 
 

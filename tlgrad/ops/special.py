@@ -106,7 +106,7 @@ def _square(x):
     return mul(x, x)
 
 
-def _gamma_density(a, x):
+def gamma_density(a, x):
     """x^(a-1) exp(-x) / gamma(a), through logarithms; its limits at x = 0."""
     inside = gt(x, 0)
     t = where(inside, x, 1.0)
@@ -116,27 +116,27 @@ def _gamma_density(a, x):
 
 
 gammainc = special("gammainc", "Regularised lower incomplete gamma function P(a, x).", [
-    lambda y, a, x: gammainc_by_a(a, x), lambda y, a, x: _gamma_density(a, x)], names="a x")
+    lambda y, a, x: gammainc_by_a(a, x), lambda y, a, x: gamma_density(a, x)], names="a x")
 gammaincc = special("gammaincc", "Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x).", [
-    lambda y, a, x: neg(gammainc_by_a(a, x)), lambda y, a, x: neg(_gamma_density(a, x))], names="a x")
+    lambda y, a, x: neg(gammainc_by_a(a, x)), lambda y, a, x: neg(gamma_density(a, x))], names="a x")
 gammainc_by_a = special("gammainc_by_a", "Derivative of P(a, x) by a.", [
     lambda y, a, x: gammainc_by_aa(a, x),
-    lambda y, a, x: mul(_gamma_density(a, x), sub(log(x), digamma(a)))], names="a x",
+    lambda y, a, x: mul(gamma_density(a, x), sub(log(x), digamma(a)))], names="a x",
     run=quadrature.in_double(quadrature.gammainc_by_a))
 gammainc_by_aa = special("gammainc_by_aa", "The second derivative of P(a, x) by a.", [
     no_derivative("the second derivative of gammainc by a", "a", "derivatives by a are known to order 2"),
-    lambda y, a, x: mul(_gamma_density(a, x), sub(_square(sub(log(x), digamma(a))), polygamma(1.0, a)))],
+    lambda y, a, x: mul(gamma_density(a, x), sub(_square(sub(log(x), digamma(a))), polygamma(1.0, a)))],
     names="a x", run=quadrature.in_double(quadrature.gammainc_by_aa))
 
 
-def _beta_density(a, b, x):
+def beta_density(a, b, x):
     """x^(a-1) (1-x)^(b-1) / beta(a, b), through logarithms."""
     return exp(sub(add(mul(sub(a, 1.0), log(x)), mul(sub(b, 1.0), log1p(neg(x)))), betaln(a, b)))
 
 
 betainc = special("betainc", "Regularised incomplete beta function I_x(a, b).", [
     lambda y, a, b, x: betainc_by_a(a, b, x), lambda y, a, b, x: betainc_by_b(a, b, x),
-    lambda y, a, b, x: _beta_density(a, b, x)], names="a b x")
+    lambda y, a, b, x: beta_density(a, b, x)], names="a b x")
 
 
 def _betainc_by(by: str, further: dict):
@@ -153,7 +153,7 @@ def _betainc_by(by: str, further: dict):
             own = {"aa": a, "bb": b}.get(by)
             spread = neg(polygamma(1.0, add(a, b)))
             factor = sub(mul(factor, parts[by[1]]), spread if own is None else add(polygamma(1.0, own), spread))
-        return mul(_beta_density(a, b, x), factor)
+        return mul(beta_density(a, b, x), factor)
     return special(f"betainc_by_{by}", doc, [*partials, by_x], names="a b x",
                    run=quadrature.in_double(quadrature.betainc_by(by)))
 

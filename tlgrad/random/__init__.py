@@ -5,12 +5,18 @@
     x = tl.random.normal(sub, (3,))
 """
 from tlgrad.random.bits import bits, fold_in, key, split, threefry2x32
+from tlgrad.random.derived import (ball, binomial, double_sided_maxwell, f, generalized_normal, geometric,
+                                   lognormal, maxwell, multinomial, orthogonal, rayleigh, triangular, wald,
+                                   weibull_min)
 from tlgrad.random.distributions import (bernoulli, categorical, cauchy, choice, exponential, gumbel, laplace,
                                          logistic, multivariate_normal, normal, pareto, permutation,
                                          rademacher, randint, shuffle, truncated_normal, uniform, weibull)
 from tlgrad.random.rejection import beta, chisquare, dirichlet, gamma, loggamma, poisson, t
 
-__all__ = ["bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "dirichlet", "exponential",
-           "fold_in", "gamma", "gumbel", "key", "laplace", "loggamma", "logistic", "multivariate_normal", "normal",
-           "pareto", "permutation", "poisson", "rademacher", "randint", "shuffle", "split", "t", "threefry2x32",
-           "truncated_normal", "uniform", "weibull"]
+__all__ = ["ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice",
+           "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
+           "generalized_normal", "geometric", "gumbel", "key", "laplace", "loggamma", "logistic",
+           "lognormal", "maxwell", "multinomial", "multivariate_normal", "normal", "orthogonal",
+           "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "shuffle",
+           "split", "t", "threefry2x32", "triangular", "truncated_normal", "uniform", "wald",
+           "weibull", "weibull_min"]

@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 
 from tlgrad.core.trace import Value
-from tlgrad.errors import ShapeError
 from tlgrad.linalg import cholesky, eigvalsh, slogdet, triangular_solve
-from tlgrad.numpy.arrays import as_array
 from tlgrad.numpy.creation import eye
 from tlgrad.numpy.elementwise import as_inexact
 from tlgrad.numpy.reductions import prod, sum
@@ -19,76 +17,18 @@ from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import elementary as el
 from tlgrad.ops import logic as lo
 from tlgrad.ops import matrixfunctions, special
-from tlgrad.ops.promote import promote
+from tlgrad.scipy.continuous import Continuous, inside, values
+from tlgrad.scipy.discrete import bernoulli, betabinom, binom, geom, nbinom
+from tlgrad.scipy.laws import gennorm, gumbel_l, gumbel_r, pareto, truncnorm, vonmises, wrapcauchy
 from tlgrad.special import entr as _entr
-from tlgrad.special import ndtr, xlog1py, xlogy
+from tlgrad.special import ndtr, stdtr, xlog1py, xlogy
+
+__all__ = ["bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "entropy", "expon", "gamma",
+           "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multivariate_normal", "nbinom",
+           "norm",
+           "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy"]
 
 _HALF_LOG_2PI = 0.9189385332046727
-
-
-def _values(name, *arguments):
-    return promote([as_array(a, name) for a in arguments], name, inexact=True)
-
-
-class Continuous:
-    """A distribution with location and scale: `standard` functions of z = (x - loc) / scale.
-
-    Subclasses give `_logpdf(z, *shape)` and `_cdf(z, *shape)`; `n_shape` shape parameters come first.
-    """
-    n_shape = 0
-
-    def _parse(self, name, x, parameters, loc, scale):
-        given = list(parameters)
-        shape, rest = given[:self.n_shape], given[self.n_shape:]
-        if len(shape) < self.n_shape:
-            raise ShapeError(f"stats.{type(self).__name__}.{name}: {self.n_shape} shape parameters are needed")
-        loc, scale = [*rest, *(loc, scale)[len(rest):]]
-        x, loc, scale, *shape = _values(name, x, loc, scale, *shape)
-        return ar.div(ar.sub(x, loc), scale), scale, shape
-
-    def logpdf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """log of the density."""
-        z, scale, shape = self._parse("logpdf", x, parameters, loc, scale)
-        return ar.sub(self._logpdf(z, *shape), el.log(scale))
-
-    def pdf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """The density."""
-        return el.exp(self.logpdf(x, *parameters, loc=loc, scale=scale))
-
-    def cdf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """The probability of values up to x."""
-        z, _, shape = self._parse("cdf", x, parameters, loc, scale)
-        return self._cdf(z, *shape)
-
-    def logcdf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """log of `cdf`."""
-        z, _, shape = self._parse("logcdf", x, parameters, loc, scale)
-        return self._logcdf(z, *shape)
-
-    def sf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """The probability of values above x."""
-        z, _, shape = self._parse("sf", x, parameters, loc, scale)
-        return self._sf(z, *shape)
-
-    def logsf(self, x, *parameters, loc=0, scale=1) -> Value:
-        """log of `sf`."""
-        z, _, shape = self._parse("logsf", x, parameters, loc, scale)
-        return self._logsf(z, *shape)
-
-    def _logpdf(self, z, *shape):
-        raise NotImplementedError(type(self).__name__)
-
-    def _cdf(self, z, *shape):
-        raise NotImplementedError(type(self).__name__)
-
-    def _logcdf(self, z, *shape):
-        return el.log(self._cdf(z, *shape))
-
-    def _sf(self, z, *shape):
-        return ar.sub(1.0, self._cdf(z, *shape))
-
-    def _logsf(self, z, *shape):
-        return el.log(self._sf(z, *shape))
 
 
 class Normal(Continuous):
@@ -111,13 +51,8 @@ class Normal(Continuous):
 
     def ppf(self, q, loc=0, scale=1) -> Value:
         """The q-quantile."""
-        q, loc, scale = _values("ppf", q, loc, scale)
+        q, loc, scale = values("ppf", q, loc, scale)
         return ar.add(loc, ar.mul(scale, special.ndtri(q)))
-
-
-def _inside(z, ok, value, outside=-math.inf):
-    """`value` of z where it lies in the support, `outside` elsewhere."""
-    return lo.where(ok, value(lo.where(ok, z, 0.5)), outside)
 
 
 class Gamma(Continuous):
@@ -126,13 +61,13 @@ class Gamma(Continuous):
 
     def _logpdf(self, z, a):
         body = lambda v: ar.sub(ar.sub(xlogy(ar.sub(a, 1.0), v), v), special.lgamma(a))
-        return _inside(z, lo.ge(z, 0), body)
+        return inside(z, lo.ge(z, 0), body)
 
     def _cdf(self, z, a):
-        return _inside(z, lo.gt(z, 0), lambda v: special.gammainc(a, v), 0.0)
+        return inside(z, lo.gt(z, 0), lambda v: special.gammainc(a, v), 0.0)
 
     def _sf(self, z, a):
-        return _inside(z, lo.gt(z, 0), lambda v: special.gammaincc(a, v), 1.0)
+        return inside(z, lo.gt(z, 0), lambda v: special.gammaincc(a, v), 1.0)
 
 
 class ChiSquare(Gamma):
@@ -156,10 +91,10 @@ class Beta(Continuous):
         def body(v):
             ends = ar.add(xlogy(ar.sub(a, 1.0), v), xlog1py(ar.sub(b, 1.0), ar.neg(v)))
             return ar.sub(ends, special.betaln(a, b))
-        return _inside(z, lo.and_(lo.ge(z, 0), lo.le(z, 1)), body)
+        return inside(z, lo.and_(lo.ge(z, 0), lo.le(z, 1)), body)
 
     def _cdf(self, z, a, b):
-        body = _inside(z, lo.and_(lo.gt(z, 0), lo.lt(z, 1)), lambda v: special.betainc(a, b, v), 0.0)
+        body = inside(z, lo.and_(lo.gt(z, 0), lo.lt(z, 1)), lambda v: special.betainc(a, b, v), 0.0)
         return lo.where(lo.ge(z, 1), 1.0, body)
 
 
@@ -174,12 +109,7 @@ class StudentT(Continuous):
         return ar.sub(front, ar.mul(ar.add(half, 0.5), el.log1p(ar.div(ar.mul(z, z), df))))
 
     def _cdf(self, z, df):
-        """1/2 + z f(0) near 0 (exact at 0), else half an incomplete beta function."""
-        centre = lo.eq(z, 0)
-        safe = lo.where(centre, 1.0, z)
-        tail = ar.mul(0.5, special.betainc(ar.mul(0.5, df), 0.5, ar.div(df, ar.add(df, ar.mul(safe, safe)))))
-        body = lo.where(lo.gt(z, 0), ar.sub(1.0, tail), tail)
-        return lo.where(centre, ar.add(0.5, ar.mul(z, el.exp(self._logpdf(ar.mul(z, 0), df)))), body)
+        return stdtr(df, z)
 
     def _sf(self, z, df):
         return self._cdf(ar.neg(z), df)
@@ -189,20 +119,20 @@ class Exponential(Continuous):
     """Exponential distribution."""
 
     def _logpdf(self, z):
-        return _inside(z, lo.ge(z, 0), ar.neg)
+        return inside(z, lo.ge(z, 0), ar.neg)
 
     def _cdf(self, z):
-        return _inside(z, lo.gt(z, 0), lambda v: ar.neg(el.expm1(ar.neg(v))), 0.0)
+        return inside(z, lo.gt(z, 0), lambda v: ar.neg(el.expm1(ar.neg(v))), 0.0)
 
     def _logsf(self, z):
-        return _inside(z, lo.gt(z, 0), ar.neg, 0.0)
+        return inside(z, lo.gt(z, 0), ar.neg, 0.0)
 
 
 class Uniform(Continuous):
     """Uniform distribution on [loc, loc + scale]."""
 
     def _logpdf(self, z):
-        return _inside(z, lo.and_(lo.ge(z, 0), lo.le(z, 1)), lambda v: ar.mul(v, 0))
+        return inside(z, lo.and_(lo.ge(z, 0), lo.le(z, 1)), lambda v: ar.mul(v, 0))
 
     def _cdf(self, z):
         return lo.minimum(lo.maximum(z, 0.0), 1.0)
@@ -250,7 +180,7 @@ class Poisson:
 
     def logpmf(self, k, mu, loc=0) -> Value:
         """log of the probability of the count k."""
-        k, mu, loc = _values("poisson", k, mu, loc)
+        k, mu, loc = values("poisson", k, mu, loc)
         k = ar.sub(k, loc)
         ok = lo.and_(lo.ge(k, 0), lo.eq(ar.floor(k), k))
         safe = lo.where(ok, k, 0.0)
@@ -262,7 +192,7 @@ class Poisson:
 
     def cdf(self, k, mu, loc=0) -> Value:
         """The probability of counts up to k."""
-        k, mu, loc = _values("poisson", k, mu, loc)
+        k, mu, loc = values("poisson", k, mu, loc)
         k = ar.floor(ar.sub(k, loc))
         safe = lo.maximum(k, 0.0)
         return lo.where(lo.ge(k, 0), special.gammaincc(ar.add(safe, 1.0), mu), 0.0)

@@ -19,20 +19,24 @@ from tlgrad.numpy.reductions import sum
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import elementary as el
 from tlgrad.ops import logic as lo
+from tlgrad.ops import integrals
 from tlgrad.ops import special as prim
 from tlgrad.ops.promote import promote
 from tlgrad.special.distributions import (bdtr, bdtrc, betaincc, btdtr, chdtr, chdtrc, fdtr, fdtrc, gdtr, gdtrc,
                                           nbdtr, nbdtrc, pdtr, pdtrc, stdtr)
 
-__all__ = ["bdtr", "bdtrc", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox", "boxcox1p", "btdtr",
-           "cbrt", "chdtr", "chdtrc", "comb", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx",
-           "erfinv", "exp10", "exp2", "expit", "expm1", "exprel", "factorial", "fdtr", "fdtrc",
-           "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0",
-           "i0e", "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv",
-           "kl_div", "lgamma", "log1p", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit",
-           "logsumexp", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri", "pdtr", "pdtrc", "poch",
-           "polygamma", "pseudo_huber", "psi", "rel_entr", "rgamma", "round", "sinc", "softmax",
-           "stdtr", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta"]
+__all__ = ["bdtr", "bdtrc", "beta", "betainc", "betaincc", "betaincinv", "betaln", "binom", "boxcox",
+           "boxcox1p", "btdtr", "cbrt", "chdtr", "chdtrc", "chdtri", "comb", "dawsn", "digamma",
+           "ellipe", "ellipk", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "exp1",
+           "exp10", "exp2", "expi", "expit", "expm1", "expn", "exprel", "factorial", "fdtr",
+           "fdtrc", "fresnel", "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",
+           "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "hyp1f1", "hyp2f1", "i0", "i0e", "i1",
+           "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e",
+           "k1", "k1e", "kl_div", "kn", "kv", "kve", "lgamma", "log1p", "log_expit", "log_ndtr",
+           "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "nbdtr", "nbdtrc",
+           "ndtr", "ndtri", "owens_t", "pdtr", "pdtrc", "poch", "polygamma", "pseudo_huber", "psi",
+           "rel_entr", "rgamma", "round", "sici", "sinc", "softmax", "spence", "stdtr",
+           "wrightomega", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta"]
 
 erf, erfc = el.erf, el.erfc
 cbrt, exp2, expm1, log1p, round = el.cbrt, el.exp2, el.expm1, el.log1p, ar.round_
@@ -160,6 +164,34 @@ def exprel(x) -> Value:
     t = lo.where(flat, x, 0.0)
     series = ar.add(1.0, ar.mul(t, ar.add(0.5, ar.mul(t, ar.add(1 / 6, ar.mul(t, 1 / 24))))))
     return lo.where(flat, series, ar.div(el.expm1(far), far))
+
+
+expi, exp1, dawsn, erfi, spence = (integrals.expi, integrals.exp1, integrals.dawsn, integrals.erfi,
+                                   integrals.spence)
+k0, k1, k0e, k1e = integrals.k0, integrals.k1, integrals.k0e, integrals.k1e
+kv = kn = _number_first(integrals.kv)
+kve, expn = _number_first(integrals.kve), _number_first(integrals.expn)
+ellipk, ellipe = integrals.ellipk, integrals.ellipe
+hyp1f1, hyp2f1 = integrals.hyp1f1, integrals.hyp2f1
+gammaincinv, gammainccinv, betaincinv = integrals.gammaincinv, integrals.gammainccinv, integrals.betaincinv
+owens_t, wrightomega = integrals.owens_t, integrals.wrightomega
+
+
+def fresnel(x) -> tuple[Value, Value]:
+    """(S, C): the integrals of sin(pi t^2 / 2) and cos(pi t^2 / 2) from 0 to x."""
+    x = as_inexact(x, "fresnel")
+    return integrals.fresnel_s(x), integrals.fresnel_c(x)
+
+
+def sici(x) -> tuple[Value, Value]:
+    """(Si, Ci): the sine and cosine integrals."""
+    x = as_inexact(x, "sici")
+    return integrals.sine_integral(x), integrals.cosine_integral(x)
+
+
+def chdtri(v, p) -> Value:
+    """The x whose upper tail of chi-square with v degrees of freedom is p."""
+    return ar.mul(2.0, integrals.gammainccinv(ar.mul(0.5, v), p))
 
 
 def exp10(x) -> Value:
