@@ -15,8 +15,10 @@ from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tlgrad.passes.views import View, follow, squeezed, view_of
 
 
-#: instructions in a body that may be repeated for several rows
+#: instructions on single numbers that may be computed again instead of being read
 SHORT = 24
+#: instructions in the body of a reduction along rows, and in one operation of it
+ROW_BODY, ROW_OPERATION = 200, 40
 #: latest readers of a value that an equation may join
 NEAR = 8
 
@@ -51,7 +53,7 @@ class Step:
 
     @property
     def repeats(self) -> bool:
-        """Its body is repeated for several rows, so it must stay short."""
+        """Its body runs for several rows side by side, so it must stay short."""
         return self.reduced is not None and rows_last(self.space, self.reduced) is True
 
 
@@ -149,15 +151,26 @@ class Grouping:
 
     def fits(self, step: Step, eqn: Eqn, makers, axes) -> bool:
         """True when the equation may be computed in the same pass as `step`."""
-        if axes is not None and not _same_reduction(step, axes):
+        if axes is not None and not self.same_reduction(step, axes):
             return False
-        if step.repeats and step.weight > SHORT:
+        if step.repeats and (step.weight > ROW_BODY or self.cost(eqn.prim.name) > ROW_OPERATION):
             return False
         partial = step.partly if axes is None else len(axes) < len(step.space)
         if partial and (step.turned or any(turn_arrays(eqn))):
             return False
         return (self.reads_entries(eqn, step)
                 and not any(m is not step and reaches(m, step) for m in makers))
+
+    def same_reduction(self, step: Step, axes) -> bool:
+        """Reductions of one step run over the same axes; a heavy body does not run along rows."""
+        if step.reduced is not None:
+            return step.reduced == axes
+        return rows_last(step.space, axes) is not True or self.short_rows(step)
+
+    def short_rows(self, step: Step, weight: int = 0) -> bool:
+        """True when the equations of a step, and others of this weight, may be the body of rows."""
+        return (step.weight + weight <= ROW_BODY
+                and all(self.cost(e.prim.name) <= ROW_OPERATION for e in step.eqns))
 
     def reads_entries(self, eqn: Eqn, step: Step) -> bool:
         """True when the equation reads what `step` computes entry by entry, in the same place, if at all."""
@@ -176,7 +189,8 @@ class Grouping:
     def merge(self, step: Step, other: Step):
         """Make two groups one, where that is one pass and leaves an order of steps."""
         if (other.kind != "group" or other.space != step.space or other.reduced or other.weight > 200
-                or step.repeats and step.weight + other.weight > SHORT or step.partly and other.turned):
+                or step.repeats and not self.short_rows(other, step.weight)
+                or step.partly and other.turned):
             return
         if any(d is not b and reaches(d, b) for a, b in ((step, other), (other, step))
                for d in map(found, a.deps)):
@@ -228,13 +242,6 @@ def whole_operands(eqn: Eqn) -> set[int]:
     if "mapped" not in eqn.params:
         return set()
     return {k for k, (a, m) in enumerate(zip(eqn.ins, eqn.params["mapped"])) if not m and a.aval.shape}
-
-
-def _same_reduction(step: Step, axes) -> bool:
-    """Reductions of one step run over the same axes; a heavy body is not repeated for rows."""
-    if step.reduced is not None:
-        return step.reduced == axes
-    return rows_last(step.space, axes) is not True or step.weight <= SHORT
 
 
 def reduced_axes(eqn: Eqn) -> tuple[int, ...]:

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from tlgrad.backends.numba_cpu.combine import accumulate, identity
 from tlgrad.backends.numba_cpu.nests import AHEAD, Lanes
+from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import COMBINES, SIZES
 from tlgrad.kernels.tiles.loops import transposed
 
+#: instructions of a body that is written out for each of the rows side by side
+WRITTEN_OUT = 24
 #: bytes of accumulators that are kept while the rows pass by
 CHUNK_BYTES = 16384
 
@@ -86,25 +89,36 @@ class Columns(Lanes):
 
 
 class Rows(Lanes):
-    """A reduction along each row: L rows side by side, L terms of each transposed in registers."""
+    """A reduction along each row: L rows side by side, L terms of each transposed in registers.
+
+    A short body is written out for every row; a longer one is a loop over the rows.
+    """
 
     def loops(self):
         k, e, n = self.kernel, self.e, self.lanes
+        self.looped = sum(cost(op.name) for op in k.ops if not op.uniform) > WRITTEN_OUT
         self.block_size = n
         self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         self.buffers = {m: self.scratch(v.type, n) for m, v in self.streams()}
         results = [self.scratch(o.value.type, n) for o in self.reduced]
+        self.squares = [self.scratch(o.value.type, n * n) for o in self.reduced] if self.looped else []
         count = e.i64("sub", "%hi", "%lo")
 
         def band(b, _):
             first = e.i64("add", "%lo", e.i64("mul", b, n))
             left = e.i64("sub", "%hi", first)
             last = e.i64("sub", e.smin(left, str(n)), "1")
-            rows = [self.row_pointers(e.i64("add", first, e.smin(str(r), last))) for r in range(n)]
+            self.band = first, last
+            rows = [] if self.looped else [self.row_of(str(r)) for r in range(n)]
             accs = self.along(rows)
             full = e.emit(f"icmp sge i64 {left}, {n}")
             self.finish_block(accs, results, first, left, full)
         e.loop(e.i64("sdiv", e.i64("add", count, n - 1), n), band)
+
+    def row_of(self, number):
+        """The addresses in a row of the band; the last one stands for those that are missing."""
+        first, last = self.band
+        return self.row_pointers(self.e.i64("add", first, self.e.smin(number, last)))
 
     def finish_block(self, accs, results, base, left, full):
         """Write the accumulators of a band."""
@@ -135,9 +149,24 @@ class Rows(Lanes):
 
     def block(self, rows, base, accs, left):
         """L terms of L rows, or `left` of them."""
-        lines = [self.line(pointers, base, left) for pointers in rows]
+        if self.looped:
+            lines = self.lines_in_turn(base, left)
+        else:
+            lines = [self.line(pointers, base, left) for pointers in rows]
         return [self.combine(o, acc, [line[m] for line in lines], left)
                 for m, (o, acc) in enumerate(zip(self.reduced, accs))]
+
+    def lines_in_turn(self, base, left):
+        """L terms of each row, by a loop over the rows; they pass through memory."""
+        e, n = self.e, self.lanes
+        types = [o.value.type for o in self.reduced]
+
+        def row(r, _):
+            for x, type, square in zip(self.line(self.row_of(r), base, left), types, self.squares):
+                self.store_vector(x, e.at(square, e.i64("mul", r, n * SIZES[type])), type)
+        e.loop(str(n), row)
+        return [[self.load_vector(e.at(square, r * n * SIZES[type]), type)
+                 for type, square in zip(types, self.squares)] for r in range(n)]
 
     def prefetch(self, n, pointer, type, base):
         """Ask for terms further on: in this row, or, beyond its end, in that of the next band."""
