@@ -8,7 +8,7 @@ from tlgrad.core.jaxpr import evaluate_arrays
 from tlgrad.ops.contract import dot_general
 
 SHAPES = [(1, 1, 1), (2, 3, 4), (5, 7, 9), (6, 8, 16), (7, 1, 17), (13, 300, 33), (70, 65, 70),
-          (3, 0, 5), (4, 9, 1), (1, 9, 40), (64, 257, 31)]
+          (3, 0, 5), (4, 9, 1), (1, 9, 40), (64, 257, 31), (30, 20, 5), (65, 9, 10), (6, 300, 2)]
 
 
 def check(f, *arrays):
@@ -56,6 +56,16 @@ def test_batches_many_axes_strided_operands_and_a_start(dtype):
           numbers((9, 20), dtype, 6), numbers((20, 21), dtype, 7), numbers((9, 21), dtype, 8))
     check(lambda a, b: dot_general.bind(a[::2, ::-1], b[1:, ::3], contract=((1,), (0,)), batch=((), ()),
                                         order="ordered"), numbers((9, 20), dtype, 6), numbers((21, 30), dtype, 7))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_few_columns_are_computed_as_rows(dtype):
+    rng, scores = np.random.default_rng(1), dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")
+    x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((2, 3, 40, 30), (2, 3, 4, 30)))
+    plan = check(lambda a, b: dot_general.bind(a, b, **scores), x, y)
+    assert "transpose(0, 2, 1)" in plan.source
+    plan = check(lambda a, b: dot_general.bind(b, a, **scores), x, y)
+    assert "transpose(0, 2, 1)" not in plan.source
 
 
 def test_products_with_vectors_fuse_into_one_kernel():

@@ -38,6 +38,8 @@ class Product:
     sizes: tuple[int, int, int, int]
     type: str
     order: str
+    #: the operands have changed places, and the result its two last axes
+    swapped: bool = False
 
     @property
     def leaves(self) -> int:
@@ -81,7 +83,18 @@ def product_of(eqn: Eqn, x: View, y: View) -> Product:
     sizes = (prod(x.shape[a] for a in batch[0]), prod(x.shape[a] for a in _free(x, contract[0], batch[0])),
              prod(y.shape[a] for a in _free(y, contract[1], batch[1])), prod(x.shape[a] for a in contract[0]))
     type = TYPES[eqn.ins[0].aval.dtype.name]
-    return Product(*sides, sizes, type, eqn.params["order"] if type in ("f32", "f64") else "ordered")
+    product = Product(*sides, sizes, type, eqn.params["order"] if type in ("f32", "f64") else "ordered")
+    return _swapped(product) if len(eqn.ins) == 2 else product
+
+
+def _swapped(product: Product) -> Product:
+    """Where C has few columns and more rows, C transposed: a tile's width of columns is filled.  Factors
+    commute, to the bit."""
+    batch, m, n, k = product.sizes
+    width = tile_for(product.type, host().vector_bytes, False).width
+    if product.leaves > 1 or 2 * n > width or m <= n:
+        return product
+    return Product(product.b, product.a, (batch, n, m, k), product.type, product.order, True)
 
 
 def _free(view, contract, batch):

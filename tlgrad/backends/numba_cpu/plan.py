@@ -26,6 +26,7 @@ from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
+from tlgrad.backends.numba_cpu.places import can_place, kernel_kind, place_kernel, words_of
 from tlgrad.backends.numba_cpu.sums import can_sum, fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
@@ -109,6 +110,8 @@ class Plan:
                 self._contraction(eqn)
             elif can_sum(eqn):
                 self._sum(eqn)
+            elif can_place(eqn):
+                self._places(eqn)
             else:
                 self._host(eqn)
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
@@ -211,18 +214,23 @@ class Plan:
             run = tree_of_products(product, kernel, offsets, eqn.outs[0].aval)
             self._tree(eqn, run, args)
             return
-        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+        out = self._new(eqn.outs[0].aval)
         self._from_start(eqn, out, 2)
         work = prod(product.sizes)
         launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
                                     product.sizes[0], work > RELEASE)
                     for rows in parts(product.sizes[1], work // 8)]
         self._run(launches, [*args, out])
+        if product.swapped:                # it was written as C[b, n, m]
+            batch, n, m, _ = product.sizes
+            turned = f"{out}.reshape({(batch, n, m)}).transpose(0, 2, 1)"
+            out = self._bind(f"contiguous({turned}, None, 'C').reshape({eqn.outs[0].aval.shape})")
+        self.names[eqn.outs[0]] = out
 
     def _sides(self, eqn, product):
         """The operands of a contraction on tiles and where they start, in bytes."""
         args, offsets = [], []
-        for side, atom in zip((product.a, product.b), eqn.ins):
+        for side, atom in zip((product.a, product.b), eqn.ins[1::-1] if product.swapped else eqn.ins):
             view = self.grouping.view(atom)
             if side.perm is None and isinstance(view.root, Var):
                 args.append(self.names[view.root])
@@ -252,6 +260,25 @@ class Plan:
         words = found.words_from(len(eqn.ins) == len(views))
         self._run([launcher().make(kernel, found.offsets, words, lo, hi, release)
                    for lo, hi in parts(found.items, found.work)], [*args, out])
+
+    def _places(self, eqn):
+        """A gather or scatter of rows; the primitive raises the error for a place outside."""
+        views = [self._array(self.grouping.view(a)) for a in eqn.ins]
+        arrays = [views[0], *[self._bind(f"contiguous({v}, None, 'C')") for v in views[1:]]]
+        if eqn.prim.name == "gather":
+            arrays[0] = self._bind(f"contiguous({views[0]}, None, 'C')")
+        indices = self._bind(f"contiguous({arrays[1]}, {self._constant(np.dtype(np.int64), 'd')}, 'C')")
+        flag = self._bind(f"{self._constant(np.zeros)}(1, {self._constant(np.dtype(np.int64), 'd')})")
+        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+        scatters = eqn.prim.name == "scatter"
+        if scatters:
+            self.lines.append(f"{out}[...] = {arrays[0]}")
+        count = prod(eqn.ins[1].aval.shape[:-1])
+        work = (eqn.ins[2] if scatters else eqn.outs[0]).aval.size
+        launches = [launcher().make(place_kernel(*kernel_kind(eqn)), [0] * 4, words_of(eqn), lo, hi, work > RELEASE)
+                    for lo, hi in ([(0, count)] if scatters else parts(count, work))]
+        self._run(launches, [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag])
+        self.lines.append(f"if {flag}[0]: {self._by_primitives()}")
 
     def _tree(self, eqn, run, args):
         """A result in tree order, after its start if it has one."""
