@@ -275,7 +275,8 @@ class Plan:
             self.lines.append(f"{out}[...] = {arrays[0]}")
         count = prod(eqn.ins[1].aval.shape[:-1])
         work = (eqn.ins[2] if scatters else eqn.outs[0]).aval.size
-        launches = [launcher().make(place_kernel(*kernel_kind(eqn)), [0] * 4, words_of(eqn), lo, hi, work > RELEASE)
+        kernel, words = place_kernel(*kernel_kind(eqn)), words_of(eqn)
+        launches = [launcher().make(kernel, [0] * 4, words, lo, hi, work > RELEASE)
                     for lo, hi in ([(0, count)] if scatters else parts(count, work))]
         self._run(launches, [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag])
         self.lines.append(f"if {flag}[0]: {self._by_primitives()}")
