@@ -196,7 +196,7 @@ entry:
   %any = icmp sgt i64 %whole, 0
   br i1 %any, label %head, label %rest
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+  %i = phi i64 [ 0, %entry ], [ %next, %{wide} ]
 {lines}
   %next = add i64 %i, {lanes}
   %more = icmp slt i64 %next, %whole
@@ -205,7 +205,7 @@ rest:
   %tail = icmp slt i64 %whole, %n
   br i1 %tail, label %last, label %done
 last:
-  %j = phi i64 [ %whole, %rest ], [ %j1, %last ]
+  %j = phi i64 [ %whole, %rest ], [ %j1, %{one} ]
 {single}
   %j1 = add i64 %j, 1
   %left = icmp slt i64 %j1, %n
@@ -231,5 +231,6 @@ def narrow(body, type, bits, inputs, lanes):
         pointer = emitter.emit(f"getelementptr {kind}, ptr %out, i64 {index}")
         emitter.lines.append(f"  store {emitter.typed(word)}, ptr {pointer}, align {bits // 8}")
     text = NARROW.format(parameters=_parameters(inputs), lanes=lanes,
-                         lines="\n".join(emitters[0].lines), single="\n".join(emitters[1].lines))
+                         lines="\n".join(emitters[0].lines), single="\n".join(emitters[1].lines),
+                         wide=emitters[0].block, one=emitters[1].block)
     return module({**emitters[0].declarations, **emitters[1].declarations}, text)

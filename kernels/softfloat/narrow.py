@@ -7,7 +7,8 @@ twice as many numbers in a vector.
 from dataclasses import dataclass
 from math import frexp
 
-from tlgrad.kernels.expr.value import select, sqrt
+from tlgrad.kernels.expr.value import rare, select, sqrt
+from tlgrad.kernels.softfloat.words import resize
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,17 @@ def single(f, name):
     must be, and quotients must not come near half of the least number there, or a result could be
     rounded twice. Where that number is at least 2**-74, neither happens. In bfloat16, whose range is that
     of binary32, 16 bits of a product from 2**-134 on fit above 2**-149, and a quotient of 8-bit numbers
-    that is not half a unit stays 2**-150 away from it; but fma needs the product of any two numbers.
+    that is not half a unit stays 2**-150 away from it; with more bits, as in tf32, such results are
+    `guarded`. fma needs the product of any two numbers.
     """
     if f.F > 10 or (f.max >> f.F) - f.bias > 127:
         return False
-    if f.like(BINARY32):
-        return name in ("add", "sub", "sqrt") or (f.F <= 7 and name != "fma")
-    return 2 * (f.bias + f.F - 1) <= 149
+    return name != "fma" if f.like(BINARY32) else 2 * (f.bias + f.F - 1) <= 149
+
+
+def guarded(f, name):
+    """Whether binary32 may have rounded a result below its normal range before the format does."""
+    return f.like(BINARY32) and f.F > 7 and name in ("mul", "div")
 
 
 def carrier(f, name):
@@ -138,8 +143,24 @@ OPERATIONS = {"add": (lambda a, b: a + b, 2), "sub": (lambda a, b: a - b, 2),
               "fma": (fma, 3)}
 
 
+def _through(f, name, c):
+    operation, _ = OPERATIONS[name]
+    return lambda *words: operation(*(decode(f, w, c) for w in words))
+
+
 def body(f, name):
     """``(the body on words in integer lanes, the type of the lanes)``."""
-    operation, _ = OPERATIONS[name]
     c = carrier(f, name)
-    return (lambda *words: encode(f, operation(*(decode(f, w, c) for w in words)), c)), c.type
+    quick, exact = _through(f, name, c), _through(f, name, BINARY64)
+
+    def again(*words):
+        return [resize(encode(f, exact(*(resize(w, "i64") for w in words)), BINARY64), c.type)]
+
+    def run(*words):
+        value = quick(*words)
+        word = encode(f, value, c)
+        if not guarded(f, name):
+            return word
+        size = value.bits() & (c.inf | (1 << c.F) - 1)
+        return rare(size.ult(1 << c.F) & size.ne(0), lambda: again(*words), word)
+    return run, c.type

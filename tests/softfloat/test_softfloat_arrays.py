@@ -111,17 +111,41 @@ def test_small_formats_through_binary64(fmt, name, compiled):
     assert np.all(got == want) and np.all(array.evaluate(name, fmt, *arguments) == want)
 
 
+def by_way_of(layout, name, carrier):
+    """The kernel of an operation through a carrier, where no result is guarded."""
+    operation, inputs = narrow.OPERATIONS[name]
+
+    def body(*words):
+        return narrow.encode(layout, operation(*(narrow.decode(layout, w, carrier) for w in words)), carrier)
+    return LIBRARY.function(drivers.narrow(body, carrier.type, layout.bits, inputs, 16), 1, inputs + 1)
+
+
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_results_below_the_range_of_binary32_are_rounded_once(name):
+    """2**20 tf32 results between the least half unit and twice the least normal number, against binary64."""
+    layout, rng = fast.narrow_layout(formats.tf32), np.random.default_rng(4)
+    count, ends = 1 << 20, rng.integers(-26, 2, 1 << 20)
+    exponent = rng.integers(1, 254, count)
+    other = ends + 1 + 127 - exponent if name == "mul" else exponent - ends + 126
+    fits = (other > 0) & (other < 255)
+    a, b = (((e.astype(np.uint32) << 10) | rng.integers(0, 1 << 10, count).astype(np.uint32))[fits]
+            for e in (exponent, other))
+    found = []
+    for kernel in (catalogue.small(name, layout), by_way_of(layout, name, narrow.BINARY64),
+                   by_way_of(layout, name, narrow.BINARY32)):
+        found.append(np.empty_like(a))
+        kernel(a.size, a.ctypes.data, b.ctypes.data, found[-1].ctypes.data)
+    assert np.array_equal(found[0], found[1])
+    assert name == "div" or not np.array_equal(found[1], found[2])     # without the guard products are wrong
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["add", "mul", "div"])
 def test_all_pairs_of_bfloat16_by_way_of_binary32(name):
     """2**32 pairs against binary64, about a minute: the range of binary32 leaves it no room to spare."""
     layout = fast.narrow_layout(formats.bfloat16)
-    assert narrow.single(layout, name)
-    operation, inputs = narrow.OPERATIONS[name]
-    wide = narrow.BINARY64
-    text = drivers.narrow(lambda *w: narrow.encode(layout, operation(*(narrow.decode(layout, x, wide) for x in w)),
-                                                   wide), "i64", 16, inputs, 16)
-    kernels = catalogue.small(name, layout), LIBRARY.function(text, 1, 3)
+    assert narrow.single(layout, name) and not narrow.guarded(layout, name)
+    kernels = catalogue.small(name, layout), by_way_of(layout, name, narrow.BINARY64)
     every = np.arange(1 << 16, dtype=np.uint16)
     outs = np.empty((2, 1 << 16), np.uint16)
     for word in range(1 << 16):
