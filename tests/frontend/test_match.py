@@ -1,4 +1,6 @@
 """`match`, starred unpacking, and powers of integers, read by the front end, against plain Python."""
+import functools
+
 import pytest
 
 import tlgrad as tl
@@ -85,3 +87,20 @@ def test_a_global_named_like_a_builtin_does_not_reach_f_strings():
     exec("def f(x):\n if x < 0: raise ValueError(f'{x} {x:.1f}')\n return x", scope)
     with pytest.raises(ValueError, match="-1.5 -1.5"):
         tl.map(scope["f"])(tl.tensor([-1.5]))
+
+
+def doubled(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        return f(*args, **kwargs) * 2 if args[0] > 0 else f(*args, **kwargs)
+    return wrapper
+
+
+@doubled
+def decorated(x, k=3.0):
+    return x * k if x < 5 else x
+
+
+def test_decorated_functions_are_read_with_the_signature_of_the_wrapper():
+    assert not isinstance(graph(decorated), str)
+    assert differences(lambda x: decorated(x) + decorated(x, k=1.0) if x > -2 else x, ONE) == []

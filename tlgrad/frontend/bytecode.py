@@ -51,15 +51,25 @@ def reader() -> Callable | None:
     instructions, copy = _instructions_class(bytecode), _Copy(ir)
 
     def read(func) -> Code:
-        code, argnames = func.__code__, list(inspect.signature(func).parameters)
+        code, argnames = func.__code__, argument_names(func.__code__)
         identity = types.SimpleNamespace(
             func=func, code=code, filename=code.co_filename, firstlineno=code.co_firstlineno,
             func_qualname=func.__qualname__, arg_count=len(argnames), arg_names=argnames,
-            is_generator=inspect.isgeneratorfunction(func))
+            is_generator=bool(code.co_flags & inspect.CO_GENERATOR))
         raw = front(identity).interpret(instructions(identity)).blocks
         return Code(argnames, {b: [copy.statement(s) for s in block.body] for b, block in raw.items()},
                     {b: list(block.terminator.get_targets()) for b, block in raw.items()})
     return read
+
+
+def argument_names(code) -> list[str]:
+    """The parameters of a function in the order of its signature; `implicit0` for that of a comprehension."""
+    n, more = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    starred = list(code.co_varnames[more:more + bool(code.co_flags & inspect.CO_VARARGS)])
+    last = more + len(starred)
+    keywords = code.co_varnames[last:last + bool(code.co_flags & inspect.CO_VARKEYWORDS)]
+    names = [*code.co_varnames[:n], *starred, *code.co_varnames[n:more], *keywords]
+    return ["implicit" + name[1:] if name[0] == "." else name for name in names]
 
 
 # ---- Numba's classes, with what they lack ----

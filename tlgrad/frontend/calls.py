@@ -20,6 +20,7 @@ from tlgrad.frontend.state import Unmergeable
 from tlgrad.frontend.values import UNDEF, Frame, Lazy, traced
 
 _RANDOM = ("random", "time", "secrets", "uuid")
+_STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class Calls:
@@ -73,8 +74,12 @@ class Calls:
 
     def bind(self, f, args, kwargs):
         """Arguments in the order of the parameters, defaults filled in."""
+        code = f.__code__
+        plain = not code.co_kwonlyargcount and not code.co_flags & _STARRED
+        if plain and not kwargs and len(args) == code.co_argcount:
+            return list(args)
         try:
-            bound = inspect.signature(f).bind(*args, **kwargs)
+            bound = inspect.signature(f, follow_wrapped=False).bind(*args, **kwargs)
         except TypeError as e:
             self.fail(f"{f.__name__}(): {e}")
         except ValueError:

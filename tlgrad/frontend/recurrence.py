@@ -8,12 +8,14 @@ The two equations are kept (`Equations`), so that loop = recursion can be checke
 from __future__ import annotations
 
 import operator
+import types
 
 from tlgrad.frontend.block import Symbol
 from tlgrad.frontend.graph import graph
 from tlgrad.frontend.values import Exit, Frame, same, traced
 from tlgrad.errors import ScalarFunctionError
 
+_BUILTIN = (type, types.BuiltinFunctionType)
 #: nested concrete calls of a function that is no recurrence
 DEPTH = 100
 
@@ -189,7 +191,7 @@ def self_calls(interpreter, f, g):
     frame = Frame(f, g, [])
 
     def names_f(v):
-        if v is None or v.kind not in ("Global", "FreeVar"):
+        if v is None or v.kind not in ("Global", "FreeVar") or isinstance(v.value, _BUILTIN):
             return False
         try:
             found = interpreter.outside(frame, v)

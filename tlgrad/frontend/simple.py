@@ -16,11 +16,11 @@ from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import is_internal
 from tlgrad.core.trace import Value
 
-_OPCODES = {"RESUME", "LOAD_FAST", "STORE_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "COPY_FREE_VARS",
-            "PUSH_NULL", "PRECALL", "CALL", "KW_NAMES", "BINARY_OP", "COMPARE_OP", "UNARY_NEGATIVE",
-            "UNARY_POSITIVE", "RETURN_VALUE", "RETURN_CONST", "BUILD_TUPLE", "UNPACK_SEQUENCE", "SWAP", "COPY",
-            "POP_TOP", "CACHE", "NOP", "BINARY_SUBSCR", "LOAD_ATTR", "LOAD_METHOD", "EXTENDED_ARG",
-            "LOAD_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST"}
+_OPCODES = {dis.opmap[name] for name in (
+    "BINARY_OP BINARY_SUBSCR BUILD_TUPLE CACHE CALL COMPARE_OP COPY COPY_FREE_VARS EXTENDED_ARG KW_NAMES "
+    "LOAD_ATTR LOAD_CONST LOAD_DEREF LOAD_FAST LOAD_FAST_LOAD_FAST LOAD_GLOBAL LOAD_METHOD NOP POP_TOP "
+    "PRECALL PUSH_NULL RESUME RETURN_CONST RETURN_VALUE STORE_FAST STORE_FAST_LOAD_FAST "
+    "STORE_FAST_STORE_FAST SWAP UNARY_NEGATIVE UNARY_POSITIVE UNPACK_SEQUENCE").split() if name in dis.opmap}
 
 
 class NotSimple(Exception):
@@ -30,7 +30,7 @@ class NotSimple(Exception):
 @functools.lru_cache(maxsize=4096)
 def _straight(code) -> bool:
     """No branch, loop, inner function or store outside."""
-    return not code.co_flags & 0xAC and all(i.opname in _OPCODES for i in dis.get_instructions(code))
+    return not code.co_flags & 0xAC and _OPCODES.issuperset(code.co_code[::2])
 
 
 def copy_on_symbols(interpreter, f, seen=None):
