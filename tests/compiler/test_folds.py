@@ -98,3 +98,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     env = {**os.environ, "TLGRAD_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 2048                        # KiB
+
+
+def test_a_tape_grows_with_the_counts_of_later_blocks():
+    n = np.arange(1500) // 3
+    x = np.linspace(0.5, 1, 1500)
+    f = tl.map(lambda x, n: tl.iterate(lambda v: v * v * 0.25 + 0.5, n, x))
+    compiled(lambda x, n: tl.value_and_grad(lambda x: tl.sum(f(x, n)))(x), x, n)

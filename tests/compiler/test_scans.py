@@ -1,5 +1,8 @@
 """Scans with inputs and results of each turn are kernels with the words of the reference."""
 import ctypes
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -161,3 +164,34 @@ def test_the_limit_is_no_part_of_the_text():
         f = tl.grad(lambda c, xs: tl.sum(tl.scan(cell, c, xs, memory=memory)[0]))
         texts.add(compiled(f, c, xs).kernels[0][1].text)
     assert len(texts) == 1
+
+
+PROGRAM = """
+import hashlib, numpy as np, tlgrad as tl
+rng = np.random.default_rng(0)
+digest = hashlib.sha256()
+def cell(c, x):
+    h = tl.tanh(c * 0.5 + x)
+    return h, h * 2 + c
+for dtype in ("float32", "float64"):
+    for memory in (None, 7):
+        def loss(c, xs):
+            c, ys = tl.scan(cell, c, xs, memory=memory)
+            return tl.sum(c) + tl.sum(ys * ys)
+        for shape in ((), (77,)):
+            c, xs = (tl.tensor(rng.standard_normal(s).astype(dtype)) for s in (shape, (40, *shape)))
+            value, (a, b) = tl.run(tl.value_and_grad(loss, argnums=(0, 1)))(c, xs)
+            for y in (value, a, b):
+                digest.update(np.ascontiguousarray(y.words()).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def words(restrict):
+    env = {**os.environ, "TLGRAD_CPU": restrict, "TLGRAD_CACHE_DIR": ""}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_narrower_instruction_sets_give_the_same_words():
+    assert words("") == words("avx2") == words("baseline")
