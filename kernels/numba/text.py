@@ -135,6 +135,37 @@ def intrinsics():
 
 
 @functools.cache
+def modulo(type):
+    """NumPy's remainder and floor division of floats, by the steps that every engine takes."""
+    import numba
+    kind = np.float32 if type == "f32" else np.float64
+    zero, half, one = kind(0.0), kind(0.5), kind(1.0)
+
+    @numba.njit(error_model="numpy")
+    def remainder(a, b):
+        rest = np.fmod(a, b)
+        if b == zero:
+            return rest
+        if rest == zero:
+            return np.copysign(zero, b)
+        return rest + b if (b < zero) != (rest < zero) else rest
+
+    @numba.njit(error_model="numpy")
+    def floor_divide(a, b):
+        if b == zero:
+            return a / b
+        rest = np.fmod(a, b)
+        near = (a - rest) / b
+        if rest != zero and (b < zero) != (rest < zero):
+            near = near - one
+        if near == zero:
+            return np.copysign(zero, a / b)
+        floor = np.floor(near)
+        return floor + one if near - floor > half else floor
+    return {f"remainder_{type}": remainder, f"floor_divide_{type}": floor_divide}
+
+
+@functools.cache
 def elementary_function(name, type, arity):
     """The body as a compiled Numba function that other njit code can call."""
     import numba

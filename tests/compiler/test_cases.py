@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
+from tlgrad.backends.numba_cpu.njit import run_lowered
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.jaxpr import evaluate_arrays
 from tlgrad.core.primitive import PRIMITIVES
@@ -187,3 +188,27 @@ def test_ten_times_the_operations_take_less_than_fifteen_times_the_time():
         times.append(time.process_time() - start)
         assert tl.same_bits(plan.run(*arrays)[0], evaluate_arrays(program.jaxpr, arrays)[0])
     assert times[1] < 15 * max(times[0], 0.05)
+
+
+# ---- remainders and floor division of floats have the words of NumPy in both engines ----
+
+def divided(x, y):
+    return x % y, x // y
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_floor_division_of_floats_is_a_kernel_with_numpys_words(dtype):
+    special = [0.0, -0.0, 1.0, -1.0, 3.0, -2.5, 0.1, np.inf, -np.inf, np.nan, 1e-7, 6e4, -7.0, 5e-324, 1e300]
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        left = np.concatenate([np.repeat(special, len(special)), rng.standard_normal(999) * 100]).astype(dtype)
+        right = np.concatenate([np.tile(special, len(special)), rng.standard_normal(999)]).astype(dtype)
+        want = np.remainder(left, right), np.floor_divide(left, right)
+    program = tl.make_jaxpr(divided)(tl.tensor(left), tl.tensor(right))
+    plan = Plan(program.jaxpr)
+    (lowered, _), = plan.kernels
+    inputs = dict(zip(plan.jaxpr.in_binders, (left, right)))
+    for got in (plan.run(left, right), run_lowered(lowered, inputs)):
+        for a, b in zip(got, want, strict=True):
+            assert tl.same_bits(np.where(np.isnan(a), 0, a), np.where(np.isnan(b), 0, b))
+            assert (np.isnan(a) == np.isnan(b)).all()

@@ -8,7 +8,7 @@ from tlgrad.kernels.elementary import FUNCTIONS
 TYPES = {"bool": "b1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",
          "uint16": "u16", "uint32": "u32", "uint64": "u64", "float16": "f16", "float32": "f32",
          "float64": "f64"}
-_FLOATS = ("f16", "f32", "f64")
+FLOATS = _FLOATS = ("f16", "f32", "f64")
 _WHOLE = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 _ALL = ("b1", *_WHOLE, *_FLOATS)
 
@@ -19,12 +19,12 @@ _OPERANDS = {
     **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction"],
                     _FLOATS),
     **dict.fromkeys(["is_finite", "is_nan"], _ALL),
-    "fma": ("f32", "f64"), "floor_divide": _WHOLE, "remainder": _WHOLE,
+    "fma": ("f32", "f64"), **dict.fromkeys(["floor_divide", "remainder"], (*_WHOLE, *_FLOATS)),
     **dict.fromkeys(["and", "or", "xor", "not"], ("b1", *_WHOLE)),
     **dict.fromkeys(["shift_left", "shift_right"], _WHOLE)}
 
 
-#: operations that some operands make an error
+#: operations that some integer operands make an error
 FAULTY = ("floor_divide", "remainder")
 
 

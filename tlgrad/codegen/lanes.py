@@ -11,7 +11,7 @@ from typing import Callable
 
 import numpy as np
 
-from tlgrad.codegen.intrinsics import FAULTY, cost, expressible, type_of
+from tlgrad.codegen.intrinsics import FAULTY, FLOATS, cost, expressible, type_of
 from tlgrad.codegen.ir import Op, Region, Value, free_values
 from tlgrad.codegen.logic import as_bool
 from tlgrad.codegen.turns import as_count, lower_sweeps, lower_while
@@ -205,7 +205,7 @@ class LaneLowering:
     def equation(self, eqn: Eqn, args) -> list[Value]:
         """Lower one equation."""
         kind, name = eqn.prim.lower
-        if name in FAULTY:
+        if name in FAULTY and args[1].type not in FLOATS:
             self.fault("eq", args[1])
         if name == "read":
             self.faulty = True

@@ -260,9 +260,16 @@ def _direction(t, x, out, params):
     return f"{limit} if np.isinf({r}) else ({zero} if {r} == 0 else {_wrapped(t, f'{v} / {r}')})"
 
 
+def _division(t, sign, function, x):
+    """A floor division or its remainder: by a function for floats; integers by 0 give 0."""
+    if t in FLOATS:
+        return _wrapped(t, f"{function}_{'f64' if t == 'f64' else 'f32'}({x[0]}, {x[1]})")
+    return f"{NAMES[t]}({x[0]} {sign} {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)"
+
+
 _EXPRESSIONS: dict[str, Callable] = {
-    "floor_divide": lambda t, x, out, p: f"{NAMES[t]}({x[0]} // {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)",
-    "remainder": lambda t, x, out, p: f"{NAMES[t]}({x[0]} % {x[1]}) if {x[1]} != 0 else {NAMES[t]}(0)",
+    "floor_divide": lambda t, x, out, p: _division(t, "//", "floor_divide", x),
+    "remainder": lambda t, x, out, p: _division(t, "%", "remainder", x),
     "neg": lambda t, x, out, p: _wrapped(t, f"-{x[0]}"),
     "abs": lambda t, x, out, p: x[0] if t[0] in "ub" else f"{NAMES[t]}(abs({x[0]}))",
     "sqrt": lambda t, x, out, p: _wrapped(t, f"np.sqrt({x[0]})"),

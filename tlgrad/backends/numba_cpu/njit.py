@@ -12,7 +12,7 @@ from tlgrad.codegen.python_text import NAMES, python_text
 from tlgrad.errors import UnsupportedError
 from tlgrad.kernels.elementary import FUNCTIONS
 from tlgrad.kernels.machine import host
-from tlgrad.kernels.numba.text import elementary_function, intrinsics
+from tlgrad.kernels.numba.text import elementary_function, intrinsics, modulo
 
 
 def to_numba(kernel: Kernel, name: str = "kernel", numbers=None):
@@ -33,6 +33,8 @@ def to_numba(kernel: Kernel, name: str = "kernel", numbers=None):
     for found, type in set(re.findall(r"\b([a-z0-9_]+)_(f32|f64)\(", source)):
         if found in FUNCTIONS:
             scope[f"{found}_{type}"] = elementary_function(found, type, FUNCTIONS[found].arity)
+        elif found in ("remainder", "floor_divide"):
+            scope |= modulo(type)
     exec(compile(source, f"<tlgrad {name}>", "exec"), scope)
     function = numba.njit(scope[name], error_model="numpy")
     function.source = source

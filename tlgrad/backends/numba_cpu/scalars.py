@@ -177,6 +177,8 @@ def _shift_right(e, t, x, out, params):
 
 @scalar("floor_divide")
 def _floor_divide(e, t, x, out, params):
+    if t in FLOATS:
+        return _float_quotient(e, t, *x)
     quotient, rest, opposite = _divided(e, t, *x)
     if opposite is None:
         return quotient
@@ -188,12 +190,40 @@ def _floor_divide(e, t, x, out, params):
 
 @scalar("remainder")
 def _remainder(e, t, x, out, params):
+    if t in FLOATS:
+        return e.rounded(t, _float_remainder(e, t, *x)[0])
     quotient, rest, opposite = _divided(e, t, *x)
     if opposite is None:
         return rest
     adjust = e.two("and", "b1", opposite, compare(e, "ne", t, rest, e.const(0, t)))
     upper = e.choose(t, adjust, e.two("add", t, rest, x[1]), rest)
     return e.choose(t, compare(e, "eq", t, x[1], e.const(-1, t)), e.const(0, t), upper)
+
+
+def _float_remainder(e, t, a, b):
+    """NumPy's remainder, before rounding to 16 bits: that of truncated division, which is exact, brought to
+    the sign of b; also that exact one, and where the sign was changed."""
+    rest, zero = e.two("frem", t, a, b), e.const(0.0, t)
+    some = e.emit(f"fcmp une {e.type(t)} {rest}, {zero}")
+    unlike = e.two("xor", "b1", compare(e, "lt", t, b, zero), compare(e, "lt", t, rest, zero))
+    changed = e.two("and", "b1", some, unlike)
+    moved = e.choose(t, changed, e.two("fadd", t, rest, b), rest)
+    found = e.choose(t, some, moved, e.call_float("copysign", t, zero, b))
+    return e.choose(t, compare(e, "eq", t, b, zero), rest, found), rest, changed
+
+
+def _float_quotient(e, t, a, b):
+    """NumPy's floor division: (a - remainder) / b is nearly an integer, and is rounded to it."""
+    _, rest, changed = _float_remainder(e, t, a, b)
+    zero, plain = e.const(0.0, t), e.two("fdiv", t, a, b)
+    near = e.two("fdiv", t, e.two("fsub", t, a, rest), b)
+    near = e.choose(t, changed, e.two("fsub", t, near, e.const(1.0, t)), near)
+    floor = e.call_float("floor", t, near)
+    above = compare(e, "gt", t, e.two("fsub", t, near, floor), e.const(0.5, t))
+    whole = e.choose(t, above, e.two("fadd", t, floor, e.const(1.0, t)), floor)
+    none = compare(e, "eq", t, near, zero)
+    found = e.choose(t, none, e.call_float("copysign", t, zero, plain), whole)
+    return e.rounded(t, e.choose(t, compare(e, "eq", t, b, zero), plain, found))
 
 
 def _divided(e, t, a, b):
