@@ -212,3 +212,16 @@ def test_floor_division_of_floats_is_a_kernel_with_numpys_words(dtype):
         for a, b in zip(got, want, strict=True):
             assert tl.same_bits(np.where(np.isnan(a), 0, a), np.where(np.isnan(b), 0, b))
             assert (np.isnan(a) == np.isnan(b)).all()
+
+
+# ---- what changes nothing costs nothing ----
+
+def test_identities_and_arrays_without_operands_are_no_steps():
+    def f(k, x):
+        y = tl.stop_gradient(x) + tl.real(tl.conj(x))
+        return PRIMITIVES["floor"].bind(PRIMITIVES["round"].bind(k)) + tl.arange(5), y * tl.arange(5.0)
+    k, x = tl.tensor(np.arange(5)), tl.tensor(np.linspace(0, 1, 5))
+    shown = tl.kernels(f)(k, x)
+    assert "**" not in shown.steps and "except" not in shown.steps and all("floor" not in kernel.text for kernel in shown)
+    for got, want in zip(tl.run(f)(k, x), f(k, x), strict=True):
+        assert tl.same_bits(got, want)

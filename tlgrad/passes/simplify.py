@@ -65,6 +65,10 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     return rebuilt(jaxpr, eqns, env) if env else jaxpr
 
 
+#: they change no integer
+_WHOLE = ("floor", "ceil", "trunc", "round")
+
+
 def _is_identity(eqn) -> bool:
     """An equation that gives its operand unchanged: same dtype, shape and entries."""
     name, params, aval = eqn.prim.name, eqn.params, eqn.ins[0].aval if eqn.ins else None
@@ -72,11 +76,14 @@ def _is_identity(eqn) -> bool:
         return False
     if name in ("reshape", "broadcast", "convert"):
         return name != "broadcast" or params["axes"] == tuple(range(aval.ndim))
-    return name == "transpose" and params["perm"] == tuple(range(aval.ndim))
+    if name == "transpose":
+        return params["perm"] == tuple(range(aval.ndim))
+    return name == "stop_gradient" or name in _WHOLE and aval.dtype.kind in "biu" or \
+        name in ("real", "conj") and aval.dtype.kind != "c"
 
 
 def skip_identities(jaxpr: Jaxpr) -> Jaxpr:
-    """Reshapes, transposes, broadcasts and conversions that change nothing are left out."""
+    """Reshapes, transposes, broadcasts, conversions and roundings that change nothing are left out."""
     env: dict = {}
     eqns = []
     for eqn in jaxpr.eqns:

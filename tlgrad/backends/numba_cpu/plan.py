@@ -33,12 +33,15 @@ from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.ir import COMBINES, SIZES, slots_of
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
+from tlgrad.core.tensor import frozen
 from tlgrad.errors import TlgradError
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step, rows_last
 from tlgrad.passes.views import View, row_major
 from tlgrad.softfloat.array import evaluate_chain
 
+#: entries of an array without operands (iota) that a plan may hold
+KEPT = 1 << 16
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
 #: entries from which the nest for sums is worth its turns
@@ -56,7 +59,13 @@ def sums_alone(step: Step) -> bool:
 
 def runs_primitive(step: Step) -> bool:
     """True for a step that no kernel does: its primitive runs, and may raise."""
-    return step.kind == "host" and not can_contract(step.eqns[0]) and not can_sum(step.eqns[0])
+    eqn = step.eqns[0]
+    return step.kind == "host" and not (can_contract(eqn) or can_sum(eqn) or is_constant(eqn))
+
+
+def is_constant(eqn) -> bool:
+    """True for an array without operands that a plan holds."""
+    return not eqn.ins and not eqn.prim.multiple and eqn.outs[0].aval.size <= KEPT
 
 
 @contextmanager
@@ -159,7 +168,10 @@ class Plan:
                 f"{view.offset * dtype.itemsize}, {strides})")
 
     def _host(self, eqn):
-        """One equation through its primitive's meaning."""
+        """One equation through its primitive's meaning; one without operands is evaluated now."""
+        if is_constant(eqn):
+            self.names[eqn.outs[0]] = self._constant(frozen(np.array(eqn.prim.eager(**eqn.params), order="C")))
+            return
         impl, params = self._constant(eqn.prim.eager, "f"), self._constant(eqn.params, "p")
         args = ", ".join(self._array(self.grouping.view(a)) for a in eqn.ins)
         call = f"{impl}({args}{', ' if args else ''}**{params})"
