@@ -95,6 +95,11 @@ class GroupLowering:
 
     def __init__(self, grouping: Grouping, step: Step, wanted: set[Var]):
         self.grouping, self.step, self.wanted = grouping, step, wanted
+        #: arrays of one entry are lanes like longer ones, so that lengths share a kernel
+        self.single = step.space == () and step.reduced is None and any(
+            v.aval.shape for e in step.eqns for v in e.outs) and all(
+            e.prim.lower[0] == "elementwise" for e in (*step.uniforms, *step.eqns))
+        self.space = (1,) if self.single else step.space
         self.own = {v for e in (*step.uniforms, *step.eqns) for v in e.outs}
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
@@ -130,7 +135,7 @@ class GroupLowering:
         if low.faulty:
             flag = Value("b1")
             low.ops.append(Op("faulted", (), (flag,)))
-            found.append((Output(flag), self.step.space))
+            found.append((Output(flag), self.space))
         if low.uniform_faults:
             flag = low.uniform_faults[0]
             for other in low.uniform_faults[1:]:
@@ -160,14 +165,16 @@ class GroupLowering:
         if isinstance(view.root, Literal):
             return self.low.literal(view.root)
         type = type_of(atom.aval.dtype)
-        strides = view.on_space() or (0,) * len(self.step.space)
-        place = View(view.root, self.step.space, strides, view.offset)
+        strides = view.on_space() or (0,) * len(self.space)
+        if self.single and view.root.aval.shape:
+            strides = (1,)
+        place = View(view.root, self.space, strides, view.offset)
         if place not in self.inputs:
             self.inputs[place] = Value(type, not any(strides))
         return self.inputs[place]
 
     def launch(self, outputs, outs, flags) -> Lowered:
-        space = self.step.space
+        space = self.space
         operands = [Operand(p.root, p, p.strides, v.type) for p, v in self.inputs.items()]
         nest, boundary = _nest(space, self.step.reduced)
         sizes = _join(space, operands, nest, boundary)

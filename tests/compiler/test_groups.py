@@ -1,0 +1,51 @@
+"""Which equations are one pass over the data."""
+import numpy as np
+import pytest
+
+import tlgrad as tl
+from tlgrad.backends.numba_cpu.plan import Plan, runs_primitive
+
+X = tl.tensor(np.linspace(-2, 2, 600))
+
+
+def loss(x):
+    return tl.sum(tl.tanh(x) * tl.exp(-x * x) + tl.log1p(x * x))
+
+
+def launches(f, *args):
+    return len(tl.kernels(f)(*args))
+
+
+@pytest.mark.parametrize("f", [loss, lambda x: tl.mean((x - 0.5) ** 2),
+                               lambda x: tl.sum(tl.where(x > 0, x * x, 0.1 * x)),
+                               lambda x: tl.sum(tl.iterate(lambda v: v * v * 0.25 + 0.5, 10, x))],
+                         ids=["elementary", "mean square", "select", "fold"])
+def test_value_and_grad_of_an_elementwise_loss_is_one_pass(f):
+    passes = [k for k in tl.kernels(tl.value_and_grad(f))(X) if k.lowered.sizes != (1,)]
+    assert len(passes) == 1
+    value, slope = tl.run(tl.value_and_grad(f))(X)
+    assert tl.same_bits(value, f(X)) and tl.same_bits(slope, tl.grad(f)(X))
+
+
+def test_several_readers_of_a_value_are_one_pass():
+    assert launches(lambda x: (x * 2.0 + 1.0, tl.sum(x * 2.0), tl.max(tl.sin(x * 2.0))), X) == 1
+
+
+def test_a_short_producer_of_one_number_is_computed_again_by_each_reader():
+    def f(x, y, s):
+        scale = s * s + 1.0
+        return x * scale, y * scale
+    shown = tl.kernels(f)(X, tl.ones((3, 5)), tl.tensor(2.0))
+    assert len(shown) == 2 and all("mul" in kernel.text and "! = add" in kernel.text for kernel in shown)
+
+
+def test_a_total_that_is_needed_before_the_next_pass_cuts():
+    assert launches(lambda x: x / tl.sum(x), X) == 2
+    assert launches(lambda x: tl.softmax(x), X) <= 3
+
+
+def test_views_are_no_pass():
+    x = tl.tensor(np.ones((20, 30)))
+    assert launches(lambda x: x.T[::2] + tl.reshape(x, (30, 20))[::2], x) == 1
+    plan = Plan(tl.make_jaxpr(lambda x: tl.reshape(x.T[:, ::-1], (30, 20)))(x).jaxpr)
+    assert plan.kernels == [] and not any(map(runs_primitive, plan.grouping.steps))
