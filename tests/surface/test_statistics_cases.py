@@ -129,3 +129,19 @@ def test_unique_values_tell_nan_and_merge_zeros():
     right = [0.0, 1.0, nan, nan]
     assert np.array_equal(values, right, equal_nan=True) and counts.tolist() == [2, 1, 1, 1]
     assert np.array_equal(np.asarray(values)[np.asarray(inverse)], [0, nan, 0, 1, nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_complex_numbers_are_ordered_by_real_part_then_by_imaginary_part(name, axis):
+    rng = np.random.default_rng(0)
+    z = rng.integers(-2, 3, size=(3, 4, 5)) + 1j * rng.integers(-2, 3, size=(3, 4, 5))
+    f = getattr(tn, name)
+    assert np.array_equal(everywhere(lambda z: f(z, axis), z), getattr(np, name)(z, axis))
+    assert np.array_equal(f(z, axis, keepdims=True), getattr(np, name)(z, axis, keepdims=True))
+    if not isinstance(axis, tuple):
+        arg = getattr(tn, "arg" + name)
+        assert np.array_equal(arg(z, axis), getattr(np, "arg" + name)(z, axis))
+    assert np.isnan(f(tl.tensor([1 + 1j, complex(0, nan)])).item())
+    slope = tl.grad(lambda z: tn.real(f(z)))(tl.tensor([1 + 2j, 1 + 2j, 1 - 3j]))
+    assert slope.tolist() == ([1, 0, 0] if name == "max" else [0, 0, 1])

@@ -14,12 +14,13 @@ from tlgrad.core import dtypes
 from tlgrad.core.trace import Value
 from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.numpy.arrays import as_array, axes_of, in_dtype, optional_dtype, refuse_out, with_kept_axes
+from tlgrad.numpy import lexicographic
 from tlgrad.numpy.continuing import continued
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import logic as lo
 from tlgrad.ops import orders, reduce
 from tlgrad.ops.convert import convert
-from tlgrad.ops.layout import normalize_axis, reduce_sum, reshape, sum_axes
+from tlgrad.ops.layout import moveaxis, normalize_axis, reduce_sum, reshape, sum_axes
 from tlgrad.ops.norm import norm as norm_p
 from tlgrad.ops.promote import as_dtype_value, broadcast_to
 
@@ -145,9 +146,12 @@ def _extreme(x, axis, out, keepdims, initial, where, init, name):
         x = _masked(x, where, init if initial is None else initial)
     if x.dtype.kind == "b":
         return (any if name == "max" else all)(x, axis, keepdims=keepdims)
-    if x.dtype.kind == "c":
-        raise DTypeError(f"{name}: complex numbers have no order; use tl.abs(x), or a part of x")
     axes = axes_of(axis, x.ndim, name)
+    if x.dtype.kind == "c":
+        if initial is not None or init is not None or 0 in [x.shape[a] for a in axes]:
+            raise DTypeError(f"{name}: of complex numbers, without initial= and init=, and not of empty axes; use "
+                             "tl.abs(x), or a part of x")
+        return with_kept_axes(lexicographic.extreme(x, axes, name == "max"), axes, keepdims)
     if init is not None:
         return continued(max if name == "max" else min, x, init, axes, keepdims, name)
     if initial is None:
@@ -163,6 +167,8 @@ def _extreme(x, axis, out, keepdims, initial, where, init, name):
 def max(x, axis=None, out=None, keepdims=False, initial=None, where=None, *, init=None,
         order: str | None = None) -> Value:
     """Greatest entry along `axis`; a NaN spreads.  The derivative belongs to the first winner.
+
+    Complex numbers are ordered by real part, then by imaginary part.
 
     `init`: an accumulator of the result's shape to continue from.  Raises ShapeError when the axis is
     empty and neither `initial` nor `init` is given.  The result is the same in every `order`.
@@ -201,9 +207,13 @@ def _arg(x, axis, out, keepdims, prim, name):
     if x.dtype.kind == "b":
         x = convert(x, dtypes.uint8)
     if axis is None:
-        y = prim.bind(_flat(x), axis=0)
+        flat = _flat(x)
+        y = lexicographic.first_winner(flat, name == "argmax") if x.dtype.kind == "c" else prim.bind(flat, axis=0)
         return reshape.bind(y, shape=(1,) * x.ndim) if keepdims else y
     axis = normalize_axis(axis, x.ndim, name)
+    if x.dtype.kind == "c":
+        y = lexicographic.first_winner(moveaxis(x, axis, x.ndim - 1), name == "argmax")
+        return with_kept_axes(y, (axis,), keepdims)
     return with_kept_axes(prim.bind(x, axis=axis), (axis,), keepdims)
 
 
