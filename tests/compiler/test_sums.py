@@ -134,3 +134,15 @@ def test_no_array_of_all_products_is_made(order):
         finally:
             tracemalloc.stop()
         assert peak < 12 << 20                       # all products would be 88 MiB
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint16"])
+def test_the_first_winner_of_large_arrays(dtype):
+    x = np.random.default_rng(9).integers(0, 50, (300, 120)).astype(dtype)
+    t = tl.tensor(x)
+    before = t.words().copy()
+    for axis in (0, 1, None):
+        for f, want in ((tl.argmax, np.argmax), (tl.argmin, np.argmin)):
+            assert np.array_equal(np.asarray(f(t, axis=axis)), want(x, axis=axis))
+            assert np.array_equal(np.asarray(tl.run(lambda x, f=f: f(x, axis=axis))(t)), want(x, axis=axis))
+    assert np.array_equal(t.words(), before)
