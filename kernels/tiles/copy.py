@@ -21,7 +21,7 @@ LANES = {1: 16, 2: 8, 4: 8, 8: 4, 16: 2}
 #: bytes from which results are written past the caches
 PAST = 1 << 23
 #: cache lines that are written side by side in the target before the next line of the source is read
-TOGETHER = 8
+TOGETHER = 4
 #: bytes from which runs are taken in the order of the source, as are those written past the caches
 LONG = 256
 
