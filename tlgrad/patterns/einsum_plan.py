@@ -1,9 +1,9 @@
 """Einsum syntax + shapes -> a plan: labels, lengths, and the steps of the contraction.
 
 Every order but "free" has one step over all operands: the written loop.  With "free", three or more
-operands are contracted in one pass where two of them have every index, else two at a time, along the path that opt_einsum finds cheapest (Smith and
-Gray, "opt_einsum - A Python package for optimizing contraction order for einsum-like expressions",
-JOSS 2018).
+operands are contracted in one pass where two of them have every index, else two at a time, along the
+path that opt_einsum finds cheapest (Smith and Gray, "opt_einsum - A Python package for optimizing
+contraction order for einsum-like expressions", JOSS 2018).
 """
 from __future__ import annotations
 
