@@ -15,7 +15,7 @@ from ..expr import Numpy, Value
 from ..expr.llvm import LLVM, link, module
 from .registry import FUNCTIONS, render, unrounded
 
-LANES = 8
+LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
 WORTH_COMPILING = 256                   # elements
 SMALL_CALLS = 8                         # smaller calls, after which it is compiled too
 NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
@@ -36,47 +36,65 @@ def meaning(name, *arrays):
         return np.asarray(result.handle).astype(dtype)
 
 
-def kernel_text(name, dtype, lanes=LANES, avx512=False):
-    """(module text, tables) of ``run(inputs..., output, n)``; the last block goes by way of the stack."""
+def kernel_text(name, dtype, lanes=LANES[False], avx512=False):
+    """(module text, tables) of ``run(inputs..., output, n)``.
+
+    `run` calls ``blocks``, a loop over whole vectors, once on the arrays and once on a copy of what is left on the
+    stack: so the loop has one body and no call, and its constants stay in registers.
+    """
     type = TYPES[dtype]
-    emitter = LLVM(lanes, avx512=avx512, block="body")
+    emitter = LLVM(lanes, avx512=avx512, block="loop")
     body = unrounded if dtype == "float16" else render
     inputs = [f"p{j}" for j in range(FUNCTIONS[name].arity)]
-    vector = emitter.type(type)
-    loads = [emitter.emit(f"load {vector}, ptr %{p}.here, align {BYTES[type]}") for p in inputs]
+    vector, element = emitter.type(type), emitter.scalar(type)
+
+    def place(pointer):
+        return emitter.emit(f"getelementptr inbounds {element}, ptr %{pointer}, i64 %at")
+    loads = [emitter.emit(f"load {vector}, ptr {place(p)}, align {BYTES[type]}") for p in inputs]
     y = body(name, *(Value(emitter, x, type) for x in loads))
-    store = f"  store {vector} {y.handle}, ptr %out.here, align {BYTES[type]}"
-    lines = _around(emitter, inputs, type, [*emitter.lines, store])
+    emitter.lines.append(f"  store {vector} {y.handle}, ptr {place('out')}, align {BYTES[type]}")
+    lines = [*_blocks(emitter, [*inputs, "out"]), *_run(emitter, inputs, type)]
     return module(lines, emitter), emitter.tables
 
 
-def _around(emitter, inputs, type, body):
-    """The function around the lines of `body`: a loop over blocks, the last one copied if not whole."""
-    pointers, lanes, element = [*inputs, "out"], emitter.lanes, emitter.scalar(type)
-    vector, one = emitter.type(type), emitter.const(1, type)
+def _signature(pointers):
+    return ", ".join([*(f"ptr noalias %{p}" for p in pointers), "i64 %n"])
+
+
+def _blocks(emitter, pointers):
+    """The loop: `n` elements, a positive multiple of the lanes."""
+    return [
+        f"define internal void @blocks({_signature(pointers)}) noinline nounwind {{", "entry:", "  br label %loop",
+        "loop:", f"  %at = phi i64 [ 0, %entry ], [ %next, %{emitter.block} ]", *emitter.lines,
+        f"  %next = add i64 %at, {emitter.lanes}", "  %more = icmp slt i64 %next, %n",
+        "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]
+
+
+def _run(emitter, inputs, type):
+    """The function around it: whole vectors in place, the rest by way of the stack."""
+    pointers, lanes, element, vector = [*inputs, "out"], emitter.lanes, emitter.scalar(type), emitter.type(type)
     copy = "@llvm.memcpy.p0.p0.i64"
     emitter.declare(copy, "void", ["ptr", "ptr", "i64", "i1 immarg"])
 
     def each(names, text):
         return ["  " + text.format(p=p, element=element, vector=vector) for p in names]
-    signature = ", ".join([*(f"ptr noalias %{p}" for p in pointers), "i64 %n"])
+
+    def call(suffix, count):
+        return f"  call void @blocks({', '.join(f'ptr %{p}{suffix}' for p in pointers)}, i64 {count})"
     return [
-        f"define void @run({signature}) nounwind {{", "entry:",
+        f"define void @run({_signature(pointers)}) nounwind {{", "entry:",
         *each(pointers, "%{p}.stack = alloca {vector}, align 64"),
-        *each(inputs, "store {vector} " + one + ", ptr %{p}.stack, align 64"),
-        "  %some = icmp sgt i64 %n, 0", "  br i1 %some, label %loop, label %end", "loop:",
-        "  %at = phi i64 [ 0, %entry ], [ %next, %after ]", f"  %next = add i64 %at, {lanes}",
-        "  %left = sub i64 %n, %at", f"  %bytes = mul i64 %left, {BYTES[type]}",
-        "  %whole = icmp sle i64 %next, %n",
-        *each(pointers, "%{p}.at = getelementptr inbounds {element}, ptr %{p}, i64 %at"),
-        "  br i1 %whole, label %body, label %copy", "copy:",
-        *each(inputs, f"call void {copy}(ptr %{{p}}.stack, ptr %{{p}}.at, i64 %bytes, i1 false)"),
-        "  br label %body", "body:",
-        *each(pointers, "%{p}.here = phi ptr [ %{p}.at, %loop ], [ %{p}.stack, %copy ]"), *body,
-        "  br i1 %whole, label %after, label %back", "back:",
-        f"  call void {copy}(ptr %out.at, ptr %out.stack, i64 %bytes, i1 false)",
-        "  br label %after", "after:", "  %more = icmp slt i64 %next, %n",
-        "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]
+        f"  %left = and i64 %n, {lanes - 1}", "  %whole = sub i64 %n, %left",
+        "  %some = icmp sgt i64 %whole, 0", "  br i1 %some, label %most, label %rest", "most:",
+        call("", "%whole"), "  br label %rest", "rest:",
+        "  %more = icmp sgt i64 %left, 0", "  br i1 %more, label %copy, label %end", "copy:",
+        f"  %bytes = mul i64 %left, {BYTES[type]}",
+        *each(pointers, "%{p}.rest = getelementptr inbounds {element}, ptr %{p}, i64 %whole"),
+        *each(inputs, "store {vector} " + emitter.const(1, type) + ", ptr %{p}.stack, align 64"),
+        *each(inputs, f"call void {copy}(ptr %{{p}}.stack, ptr %{{p}}.rest, i64 %bytes, i1 false)"),
+        call(".stack", lanes),
+        f"  call void {copy}(ptr %out.rest, ptr %out.stack, i64 %bytes, i1 false)",
+        "  br label %end", "end:", "  ret void", "}"]
 
 
 @functools.cache
@@ -100,7 +118,7 @@ def compiled(name, dtype):
 @functools.cache
 def _compile(name, dtype):
     binding, machine, avx512 = _machine()
-    text, tables = kernel_text(name, dtype, LANES, avx512)
+    text, tables = kernel_text(name, dtype, LANES[bool(avx512)], avx512)
     link(tables)
     parsed = binding.parse_assembly(text)
     parsed.verify()

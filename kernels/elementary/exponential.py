@@ -98,7 +98,7 @@ def exp_sixteenths(word, r, low, far):
     range."""
     q = horner(numbers("expm1_sixteenth")[1:], r)
     p = r + fma(r * r, q, low)
-    high, rest = (word & 15).lookup(table("exp2_16_high"), table("exp2_16_low"))
+    high, rest = word.lookup(table("exp2_16_high"), table("exp2_16_low"))
     s = high + fma(high, p, rest)
 
     def slow():
@@ -148,7 +148,7 @@ def exp10(x):
 def _expm1_eighths(v):
     """(s, e): exp(v) - 1 as e, to about 2**-50, with an 8-entry table."""
     word, r = _reduce(v, "ln2_eighth", 8)
-    s = ((word & 7).lookup(table("exp2_8_high")).bits() + ((word & -8) << 49)).as_float()
+    s = (word.lookup(table("exp2_8_high")).bits() + ((word & -8) << 49)).as_float()
     p = fma(r * r, horner(numbers("expm1_eighth")[1:], r), r)
     return fma(s, p, s - 1.0)
 

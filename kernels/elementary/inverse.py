@@ -22,7 +22,7 @@ def _angle_parts(n, d, ratio):
     p2, p2_low = two_product(c, n)
     dh, dl = fast_two_sum(d, p2)
     q, ql = divide(nh, nl - p_low, dh, dl + p2_low)
-    high, low = (word & 15).lookup(table("atan_high"), table("atan_low"))
+    high, low = word.lookup(table("atan_high"), table("atan_low"))
     z = q * q
     tail = fma(q * z, horner(numbers("atan")[1:], z), ql + low)
     h, l = fast_two_sum(high, q)
@@ -50,7 +50,7 @@ def atan_narrow(x):
     q = fma(-c, d, n) / fma(c, n, d)
     z = q * q
     p = fma(q * z, horner(numbers("atan")[1:], z), q)
-    y = (word & 15).lookup(table("atan_high")) + p
+    y = word.lookup(table("atan_high")) + p
     return copysign(select(swapped, half - (y - half_low), y), x.sign())
 
 

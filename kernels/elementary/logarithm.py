@@ -15,6 +15,7 @@ from .words import divide, fast_two_sum, multiply, root, two_product, two_sum
 INF, NAN = float("inf"), float("nan")
 EXPONENT = -(1 << 52)
 BIG = 2.0 ** 60
+INFINITE = 0x7ff << 52                  # the word of infinity
 
 
 def _offset():
@@ -26,17 +27,15 @@ def _centre():
 
 
 class Split:
-    """u = 2**k z: the table index `i`, `k` as a float, `step` = k << 52, `z`, and whether u is in
-    the centre."""
+    """u = 2**k z: `k` as a float, `step` = k << 52, `z`, the table's entries `c` and `logs` for z, and whether
+    u is in the centre."""
 
     def __init__(self, u, columns=("log_c", "log_high", "log_low")):
         t = u.bits() - _offset()
         self.step = t & EXPONENT
-        self.i = t.lshr(48) & 15
-        biased = (t + (1024 << 52)).lshr(52) | 0x4330000000000000
-        self.k = biased.as_float() - (2.0 ** 52 + 1024.0)
+        self.k = t.exponent()
         self.z = (u.bits() - self.step).as_float()
-        self.c, *self.logs = self.i.lookup(*(table(name) for name in columns))
+        self.c, *self.logs = t.lshr(48).lookup(*(table(name) for name in columns))
         self.r = fma(self.z, self.c, -1.0)
         self.middle = (t & -(1 << 48)).eq(_centre() << 48)
 
@@ -66,10 +65,15 @@ def _ends(y, x, zero):
     return select(x.eq(INF), INF, y)
 
 
+def _outside(u, least):
+    """Whether u is none of the finite numbers from that of the word `least` > 0 up: one comparison of words."""
+    return ~(u.bits() - least).ult(INFINITE - least)
+
+
 def log_narrow(x, ties):
     """`ties` settles the inputs whose value is a midpoint: one branch serves them and the ends."""
     y = _log_narrow(x)
-    return rare(~(x > 0.0) | x.eq(INF) | ties.found(y), lambda: (_ends(ties.settled(y), x, 0.0),), y)
+    return rare(_outside(x, 1) | ties.found(y), lambda: (_ends(ties.settled(y), x, 0.0),), y)
 
 
 def log1p_narrow(x, ties):
@@ -78,7 +82,7 @@ def log1p_narrow(x, ties):
 
     def slow():
         return (select(x.eq(0.0), x, _ends(ties.settled(y), x, -1.0)),)
-    return rare(~(x.abs() < INF) | ~(u > 0.0) | x.eq(0.0) | ties.found(y), slow, y)
+    return rare(_outside(u, 1) | x.eq(0.0) | ties.found(y), slow, y)
 
 
 def _table_sum(p):
@@ -111,7 +115,7 @@ def log_wide(x):
         p = Split(u)
         p.k = p.k + shift
         return (_ends(_finish(p, p.r, None), x, 0.0),)
-    return rare(~(x >= 2.0 ** -1022) | x.eq(INF), slow, y)
+    return rare(_outside(x, 1 << 52), slow, y)
 
 
 def log1p_wide(x):
@@ -123,7 +127,7 @@ def log1p_wide(x):
 
     def slow():
         return (select(x.eq(0.0), x, _ends(y, x, -1.0)),)
-    return rare(~(x.abs() < INF) | ~(u > 0.0) | x.eq(0.0), slow, y)
+    return rare(_outside(u, 1) | x.eq(0.0), slow, y)
 
 
 # ---------------------------------------------------------------- two words

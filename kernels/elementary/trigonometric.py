@@ -17,7 +17,7 @@ EXPONENT_0 = 1042                       # biased exponent of the first table ent
 # ---------------------------------------------------------------- reduction
 
 def _reduce_huge(a):
-    """(r, low, word) for finite a >= 2**19: a * 2/pi mod 4 from its exponent's four words."""
+    """(r, low, word) for a >= 2**19: a * 2/pi mod 4 from its exponent's four words; r is NaN for inf and NaN."""
     p1, p2, _ = numbers("half_pi")
     i = a.bits().lshr(52) - EXPONENT_0
     i = select(i < 0, 0, select(i > 1004, 1004, i))
@@ -33,7 +33,7 @@ def _reduce_huge(a):
     c3, d3 = two_sum(c1, c2)
     g, low = two_sum(s2 - n, c3)
     g, low = fast_two_sum(g, low + (d1 + d2 + d3 + l[2] + h[3]))
-    r = g * p1
+    r = select(a < INF, g * p1, NAN)
     return *fast_two_sum(r, fma(g, p1, -r) + fma(g, p2, low * p1)), word
 
 
@@ -46,7 +46,7 @@ def _reduce(x):
     w = k * p2
     r = u - w
     low = ((u - r) - w) - fma(k, p3, fma(k, p2, -w))
-    return rare(a > 2.0 ** 24, lambda: _reduce_huge(a), r, low, word)
+    return rare(~(a <= 2.0 ** 24), lambda: _reduce_huge(a), r, low, word)
 
 
 def _reduce_narrow(x):
@@ -59,7 +59,7 @@ def _reduce_narrow(x):
     def huge():
         r, low, word = _reduce_huge(a)
         return r + low, word
-    return rare(a > 2.0 ** 19, huge, r, word)
+    return rare(~(a <= 2.0 ** 19), huge, r, word)
 
 
 # ---------------------------------------------------------------- polynomials
@@ -105,21 +105,21 @@ def _finite(y, x):
 # ---------------------------------------------------------------- functions
 
 def sin_narrow(x):
-    return _finite(_signed(_narrow(*_reduce_narrow(x)), x), x)
+    return _signed(_narrow(*_reduce_narrow(x)), x)
 
 
 def cos_narrow(x):
     r, word = _reduce_narrow(x)
-    return _finite(_narrow(r, word + 1), x)
+    return _narrow(r, word + 1)
 
 
 def sin_wide(x):
-    return _finite(_signed(_wide(*_reduce(x)), x), x)
+    return _signed(_wide(*_reduce(x)), x)
 
 
 def cos_wide(x):
     r, low, word = _reduce(x)
-    return _finite(_wide(r, low, word + 1), x)
+    return _wide(r, low, word + 1)
 
 
 def tan(x):
@@ -132,7 +132,7 @@ def tan(x):
     odd = (word & 1).ne(0)
     q, q_low = divide(select(odd, -c, s), select(odd, -d, t), select(odd, s, c), select(odd, t, d))
     y = select(x.abs() < 2.0 ** -30, x.abs(), q + q_low)
-    return _finite(_signed(y, x), x)
+    return _signed(y, x)
 
 
 def _reduce_pi(x):

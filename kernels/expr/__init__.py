@@ -17,9 +17,11 @@ An emitter is any object with these methods:
                                    ``and or xor not shl lshr ashr``; comparisons, result ``b``
                                    (``ne`` is true for NaN, the others false): ``lt le gt ge eq
                                    ne ult``; the rest: ``select bitcast fpext fptrunc sitofp
-                                   fptosi sext zext trunc``
+                                   fptosi sext zext trunc``;
+                                   ``exponent``: ``sitofp`` of the upper 12 bits of an ``i64``
 ``lookup(tables, index)``          list of the handles of ``table[index]`` for tables of one
-                                   length; `index` is an in-range ``i64``
+                                   length; an ``i64`` `index` counts modulo a length that is a
+                                   power of two, and is in range of any other
 ``rare(mask, slow, values)``       `values` where `mask` is false, and those that ``slow()``
                                    returns where it is true; ``slow`` need not be run if no
                                    lane has the mask

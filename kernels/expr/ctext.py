@@ -75,6 +75,8 @@ class CText:
             return f"{h[0]} {INFIX.get(name) or COMPARE[name]} {h[1]}"
         if name in ("fma", "sqrt", "rint"):
             return f"{name}{'f' if type == 'f32' else ''}({', '.join(h)})"
+        if name == "exponent":
+            return f"(double)({h[0]} >> 52)"
         if name == "select":
             return f"{h[0]} ? {h[1]} : {h[2]}"
         if name == "bitcast":
@@ -89,7 +91,9 @@ class CText:
 
     def lookup(self, tables, index):
         self.tables |= {table.name: table for table in tables}
-        return [self.emit(f"tlgrad_{table.name}[{index.handle}]", "f64") for table in tables]
+        mask = tables[0].mask
+        i = index.handle if mask is None else f"{index.handle} & {mask}"
+        return [self.emit(f"tlgrad_{table.name}[{i}]", "f64") for table in tables]
 
     def rare(self, mask, slow, values):
         names = [self.emit(v.handle, v.type) for v in values]

@@ -85,6 +85,8 @@ class LLVM:
     def op(self, name, type, *values):
         first = values[0]
         floating = first.type in ("f64", "f32")
+        if name == "exponent":
+            return self._exponent(first)
         if name in INTRINSIC:
             return self.intrinsic(INTRINSIC[name], type, values)
         if name == "select":
@@ -98,6 +100,13 @@ class LLVM:
             return self.emit(f"{name} {self.typed(first)} to {self.type(type)}")
         instruction = (FLOAT if floating else INTEGER)[name]
         return self.emit(f"{instruction} {self.typed(first)}, {values[1].handle}")
+
+    def _exponent(self, word):
+        """By the conversion of AVX-512 or of scalars; elsewhere from the bits of 2**52 + 1024 + the number."""
+        if self.avx512 or self.lanes == 1:
+            return word.ashr(52).f64().handle
+        biased = (word + (1024 << 52)).lshr(52) | 0x4330000000000000
+        return (biased.as_float() - (2.0 ** 52 + 1024.0)).handle
 
     def intrinsic(self, name, type, values):
         suffix = type if self.lanes == 1 else f"v{self.lanes}{type}"
@@ -123,9 +132,14 @@ class LLVM:
         return symbol
 
     def lookup(self, tables, index):
-        if self.avx512 and self.lanes == 8:
-            small = len(tables[0]) in (8, 16)
-            return [self._permute(t, index) if small else self._gather(t, index) for t in tables]
+        mask = tables[0].mask
+        if self.avx512 and self.lanes % 8 == 0:
+            take = self._permute if len(tables[0]) in (4, 8, 16) else self._gather
+            if take == self._gather and mask is not None:
+                index = index & mask
+            parts = [self._eight(index, i) for i in range(0, self.lanes, 8)]
+            return [self._joined([take(table, part) for part in parts], 8) for table in tables]
+        index = index if mask is None else index & mask
         if len(tables) > 1 and self.lanes % 4 == 0:
             return self._rows(tables, index)
         return [self._load_lanes(t, index) for t in tables]
@@ -146,9 +160,17 @@ class LLVM:
             out = self.emit(f"insertelement <{n} x double> {out}, double {x}, i64 {lane}")
         return out
 
+    def _eight(self, index, first):
+        """Eight lanes of an i64 operand, with their type: a register of AVX-512."""
+        if self.lanes == 8:
+            return self.typed(index)
+        lanes = ", ".join(f"i32 {first + i}" for i in range(8))
+        return "<8 x i64> " + self.emit(f"shufflevector {self.typed(index)}, {self.type('i64')} poison, "
+                                        f"<8 x i32> <{lanes}>")
+
     def _gather(self, table, index):
-        n, symbol = self.lanes, self.global_of(table)
-        place = f"getelementptr inbounds double, ptr {symbol}, {self.typed(index)}"
+        n, symbol = 8, self.global_of(table)
+        place = f"getelementptr inbounds double, ptr {symbol}, {index}"
         types = f"<{n} x ptr>", "i32", f"<{n} x i1>", f"<{n} x double>"
         name = f"@llvm.masked.gather.v{n}f64.v{n}p0"
         self.declare(name, types[3], [types[0], "i32 immarg", *types[2:]])
@@ -184,8 +206,8 @@ class LLVM:
         pairs = [[self._shuffle(*rows[i:i + 2], 4, m) for m in (even, odd)] for i in (0, 2)]
         return [self._shuffle(pairs[0][j], pairs[1][j], 4, m) for m in (low, high) for j in range(2)]
 
-    def _joined(self, parts):
-        size = 4
+    def _joined(self, parts, size=4):
+        """The vectors of `size` lanes in `parts` as one."""
         while len(parts) > 1:
             parts = [self._shuffle(*parts[i:i + 2], size, range(2 * size))
                      for i in range(0, len(parts), 2)]
@@ -193,16 +215,18 @@ class LLVM:
         return parts[0]
 
     def _permute(self, table, index):
-        halves = [", ".join(f"double {literal(x, 'f64')}" for x in table.numbers[i:i + 8])
-                  for i in range(0, len(table), 8)]
+        """A table of 4, 8 or 16 numbers, permuted in registers by the low bits of the index."""
+        values = table.numbers * (2 if len(table) == 4 else 1)
+        halves = [", ".join(f"double {literal(x, 'f64')}" for x in values[i:i + 8])
+                  for i in range(0, len(values), 8)]
         first = f"<8 x double> <{halves[0]}>"
         if len(halves) == 1:
             symbol = "@llvm.x86.avx512.permvar.df.512"
             self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>"])
-            return self.emit(f"call <8 x double> {symbol}({first}, {self.typed(index)})")
+            return self.emit(f"call <8 x double> {symbol}({first}, {index})")
         symbol = "@llvm.x86.avx512.vpermi2var.pd.512"
         self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>", "<8 x double>"])
-        return self.emit(f"call <8 x double> {symbol}({first}, {self.typed(index)}, "
+        return self.emit(f"call <8 x double> {symbol}({first}, {index}, "
                          f"<8 x double> <{halves[1]}>)")
 
     def any(self, mask):

@@ -142,6 +142,8 @@ class Numpy:
         handles = [v.handle for v in values]
         if name == "bitcast":
             return handles[0].view(DTYPE[type])
+        if name == "exponent":
+            return np.asarray((handles[0] >> 52).astype(np.float64))
         if name == "zext":
             return np.asarray(_unsigned(handles[0]).astype(DTYPE[type]))
         if name in OPERATIONS:
@@ -149,7 +151,9 @@ class Numpy:
         return np.asarray(handles[0].astype(DTYPE[type]))
 
     def lookup(self, tables, index):
-        return [np.asarray(np.asarray(table.numbers)[index.handle]) for table in tables]
+        mask = tables[0].mask
+        i = index.handle if mask is None else index.handle & mask
+        return [np.asarray(np.asarray(table.numbers)[i]) for table in tables]
 
     def rare(self, mask, slow, values):
         if not mask.handle.any():

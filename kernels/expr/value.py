@@ -16,6 +16,12 @@ class Table:
     def __len__(self):
         return len(self.numbers)
 
+    @property
+    def mask(self):
+        """The bits of an index that count; None if the length is no power of two."""
+        n = len(self.numbers)
+        return None if n & (n - 1) else n - 1
+
 
 def _binary(name, swapped=False):
     def method(self, other):
@@ -98,8 +104,15 @@ class Value:
         """The sign bit alone, as an integer word."""
         return self.bits() & (1 << WIDTH[self.type] - 1)
 
+    def exponent(self):
+        """The signed integer in the upper 12 bits of an i64, as f64."""
+        return self.make("exponent", "f64", self)
+
     def lookup(self, *tables):
-        """``table[self]`` for an in-range ``i64``: a Value, or a list of them for several tables."""
+        """``table[self]`` for an i64, modulo the length if that is a power of two, else in range.
+
+        A Value, or a list of them for several tables of one length.
+        """
         found = [Value(self.emitter, h, "f64") for h in self.emitter.lookup(tables, self)]
         return found if len(tables) > 1 else found[0]
 
