@@ -49,6 +49,8 @@ class PythonLines:
             return self.assign(f"np.{name}({x[0]})")
         if name == "ult":
             return self.assign(f"{UNSIGNED[first]}({x[0]}) < {UNSIGNED[first]}({x[1]})")
+        if name == "exponent":
+            return self.assign(f"np.float64({x[0]} >> np.int64(52))")
         if name == "lshr":
             u = UNSIGNED[first]
             return self.assign(f"{CAST[type]}({u}({x[0]}) >> {u}({x[1]}))")
@@ -67,7 +69,9 @@ class PythonLines:
     def lookup(self, tables, index):
         """One entry of each table."""
         self.tables.update({f"table_{t.name}": t for t in tables})
-        return [self.assign(f"table_{t.name}[{index.handle}]") for t in tables]
+        mask = tables[0].mask
+        i = index.handle if mask is None else f"{index.handle} & {mask}"
+        return [self.assign(f"table_{t.name}[{i}]") for t in tables]
 
     def rare(self, mask, slow, values):
         """A branch: the values change where the mask holds."""

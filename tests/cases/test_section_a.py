@@ -239,6 +239,11 @@ def test_tanh_derivatives(n):
     assert float(f(0.5)) == pytest.approx(TANH[n], rel=4e-15)
 
 
+@pytest.mark.parametrize("n, right", enumerate([0.0, 1.0, 0.0, -2.0, 0.0, 16.0]), ids=lambda n: f"C020-{n}")
+def test_tanh_derivatives_at_0(n, right):
+    assert float(tl.derivative(tl.tanh, [1.0] * n)(0.0)) == pytest.approx(right, abs=1e-13)
+
+
 def test_c020_cost_is_not_exponential():
     sizes = [count_eqns(tl.make_jaxpr(tl.derivative(tl.tanh, [1.0] * n))(0.5).jaxpr) for n in (8, 16)]
     assert sizes[1] < 2 ** 4 * sizes[0], f"{sizes}: twice the order costs at most its fourth power"
