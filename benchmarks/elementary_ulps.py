@@ -1,4 +1,7 @@
-"""The error of the binary64 results against MPFR, over every exponent, hard cases and ordinary ranges."""
+"""The error of the binary64 results against MPFR, over every exponent, hard cases and ordinary ranges.
+
+Results that glibc's 64-bit functions show to be no worse than the worst so far do not reach MPFR.
+"""
 import concurrent.futures
 import ctypes
 import json
@@ -28,9 +31,10 @@ RANGES = {
     "acosh": [(1, 2), (1, 1e3)], "atanh": [(-1, 1), (-0.1, 0.1)], "logistic": [(-745, 40), (-4, 4)],
     "softplus": [(-745, 40), (-4, 4)], "logaddexp": [(-40, 40), (-2, 2)], "pow": [(0, 4), (-30, 30)],
     "erf": [(-6, 6), (-1, 1)], "erfc": [(-6, 27.3), (-1, 3)], "gelu_erf": [(-38, 9), (-3, 3)],
-    "gelu_tanh": [(-21, 9), (-3, 3)], "lgamma": [(0, 12), (0.5, 3)], "digamma": [(0, 12), (0.5, 3)],
+    "gelu_tanh": [(-21, 9), (-3, 3)], "lgamma": [(-30, 12), (0.5, 3)], "digamma": [(-30, 12), (0.5, 3)],
+    "gamma": [(-30, 172), (0.5, 3)],
     "rsqrt": [(0, 4), (0, 1e6)], "cbrt": [(-8, 8), (-1e6, 1e6)], "hypot": [(-4, 4), (-1e6, 1e6)]}
-POSITIVE = {"log", "log2", "log10", "lgamma", "digamma", "rsqrt", "pow"}
+POSITIVE = {"log", "log2", "log10", "rsqrt", "pow"}
 HARD = [6381956970095103 * 2.0 ** 797, 5319372648326541 * 2.0 ** 680, 2.0 ** 1023, 1e22, 6.0221409e23,
         2.0 ** 24 * 1.5, 709.782712893384, 709.7827128933841, -745.1332191019411, -745.1332191019412,
         -708.3964185322641, 1024.0, -1074.0, -1075.0, 308.25471555991674, 308.2547155599168, 0.0, -0.0,
@@ -42,17 +46,18 @@ def arguments(name, n, seed):
     """`n` binary64 numbers: a quarter random words of every exponent, the rest from `RANGES` and small."""
     g = np.random.default_rng(seed)
     q = n // 4
-    words = g.integers(0, 0x7ff << 52, q, dtype=np.uint64).view(np.float64) * g.choice([-1.0, 1.0], q)
+    top = 1053 if name in ("gamma", "lgamma", "digamma") else 2047      # MPFR takes seconds for a huge one
+    words = g.integers(0, top << 52, q, dtype=np.uint64).view(np.float64) * g.choice([-1.0, 1.0], q)
     small = np.ldexp(g.uniform(-1, 1, n - 3 * q), g.integers(-60, 3, n - 3 * q))
     if name in ("sin", "cos", "tan"):
         small = np.rint(g.uniform(-2.0 ** 26, 2.0 ** 26, n - 3 * q)) * (PI / 2)
     if name == "log":
         small = 1 + small
     x = np.concatenate([words, small, *(g.uniform(*r, q) for r in RANGES[name])])
-    if name in ("lgamma", "digamma"):                # MPFR takes seconds for one huge argument
-        x[np.abs(x) > 2.0 ** 30] = 1.25
     x = np.abs(x) if name in POSITIVE else x
     x[:len(HARD)] = HARD
+    if top < 2047:
+        x[np.abs(x) >= 2.0 ** 30] = 1.25
     return x
 
 
@@ -65,7 +70,11 @@ def _columns(name, n, seed):
     if name == "pow":
         x[:n // 2] = np.ldexp(g.uniform(1, 2, n // 2), g.integers(-1000, 1000, n // 2))
         y[:n // 2] = g.uniform(-745, 709, n // 2) / np.log(x[:n // 2])
-    return [x, g.permutation(y) if name != "pow" else y]
+    y = g.permutation(y) if name != "pow" else y
+    if name == "logaddexp":                          # a quarter of the pairs beside the zeros: exp(x) + exp(y) = 1
+        x[:n // 4] = np.log(g.random(n // 4)) * np.ldexp(1.0, g.integers(-60, 1, n // 4))
+        y[:n // 4] = np.log(-np.expm1(x[:n // 4]))
+    return [x, y]
 
 
 def library():
@@ -85,13 +94,17 @@ def _chunk(loaded, name, seed, function):
         out = np.ascontiguousarray(function(*columns))
     result = np.zeros(6)
     pointers = [ctypes.c_void_p(a.ctypes.data) for a in (columns[0], columns[-1], out)]
-    if loaded.ulps(name.encode(), *pointers, ctypes.c_int64(CHUNK), ctypes.c_void_p(result.ctypes.data)):
+    if loaded.ulps(name.encode(), *pointers, ctypes.c_int64(CHUNK),
+                   ctypes.c_double(FUNCTIONS[name].absolute), ctypes.c_void_p(result.ctypes.data)):
         raise ValueError(f"elementary_ulps.cpp has no function {name!r}")
     return result
 
 
 def measure(name, count, workers=2, function=None):
-    """{normal, subnormal, at, misrounded, specials, count}: worst errors in ulps over `count` arguments."""
+    """{normal, subnormal, at, misrounded, specials, count}: worst errors in ulps over `count` arguments.
+
+    Where the bound of a function has an absolute part, errors are counted beyond it.
+    """
     loaded = library()
     function = function or (lambda *a: evaluate(name, *a))
     seeds = range(max(1, -(-count // CHUNK)))

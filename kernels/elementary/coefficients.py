@@ -33,6 +33,11 @@ def words(x, count):
     return out
 
 
+def _few_bits_first(x, lsb):
+    """`x` in three words, the first a multiple of 2**lsb."""
+    return [float(rounded(x, lsb)), *words(x - rounded(x, lsb), 2)]
+
+
 # ---------------------------------------------------------------- the logarithm's 16 bins
 
 def _log_bins(offset):
@@ -178,6 +183,8 @@ def _constants():
         "ln2_words": words(LN2, 2),
         "ln2_eighth": words(LN2 / 8, 2),
         "ln2_sixteenth": [float(rounded(LN2 / 16, -46)), float(LN2 / 16 - rounded(LN2 / 16, -46))],
+        "ln2_sixteenth_words": _few_bits_first(LN2 / 16, -46),
+        "inverse_factorials": [w for n in range(2, 15) for w in words(1 / MP.factorial(n), 2)],
         "log2_e": words(1 / LN2, 2), "log10_e": words(1 / MP.log(10), 2),
         "ln10": words(MP.log(10), 2),
         "log2_10": words(MP.log(10) / LN2, 1),

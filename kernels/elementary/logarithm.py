@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p, asinh, acosh, atanh, softplus, logaddexp, pow.
+"""log, log2, log10, log1p, asinh, acosh, atanh, softplus, pow.
 
 x = 2**k z with z in 16 bins of an octave; c = 1/z rounded to 5 or 6 bits, so that r = z c - 1 is
 exact, and c = 1 in the bin around 1 (no cancellation there). log x = k ln2 - log c + log1p(r), |r|
@@ -251,9 +251,9 @@ def atanh(x):
     return copysign(rare(~(a < 1.0) | (a < 2.0 ** -30), slow, y), x.sign())
 
 
-# ---------------------------------------------------------------- softplus, logaddexp
+# ---------------------------------------------------------------- softplus
 
-def _log1p_exp(v, tail):
+def log1p_exp(v, tail):
     """(h, l) = log1p(exp(v + tail)) for v <= 0; v is clamped at -700."""
     e, el = exp_parts(v, tail)
     return log1p_parts(e, el)
@@ -262,7 +262,7 @@ def _log1p_exp(v, tail):
 def softplus(x):
     """log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))."""
     a = x.abs()
-    h, l = _log1p_exp(-minimum(a, 700.0), None)
+    h, l = log1p_exp(-minimum(a, 700.0), None)
     s, e = two_sum(select(x > 0.0, x, 0.0), h)
     y = s + (e + l)
 
@@ -278,24 +278,6 @@ def softplus_narrow(x):
     u, low = fast_two_sum(e.like(1.0), e)
     y = _log_narrow(u, e, low) + select(x > 0.0, x, 0.0)
     return select(x.eq(x), y, x)
-
-
-def logaddexp(x, y):
-    """max + log1p(exp(-|x - y|)), the difference in two words; exact at infinities."""
-    top = select(x > y, x, y)
-    other = select(x > y, y, x)
-    d, d_low = two_sum(other, -top)
-    v = select(d > -700.0, d, -700.0)
-    h, l = _log1p_exp(v, select(d > -700.0, d_low, 0.0))
-    s, e = two_sum(top, h)
-    z = s + (e + l)
-
-    def slow():
-        near = d > -1000.0
-        distant = top + exp_of_words(select(near, d, -1000.0), select(near, d_low, 0.0))
-        finite = select(x.eq(y), x, select(d > -INF, distant, top))
-        return (select(x.eq(x) & y.eq(y), finite, x + y),)
-    return rare(~(d >= -700.0), slow, z)
 
 
 # ---------------------------------------------------------------- pow

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..expr import rare, select
-from . import errorfunction, exponential, gamma, inverse, logarithm, powers, trigonometric
+from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, powers, trigonometric
 from .exceptional import EXCEPTIONAL
 
 TIE = -(1 << 63)
@@ -18,17 +18,19 @@ class Elementary:
 
     `wide` is the body for binary64 arguments; `narrow` takes binary64 values that are exact
     binary32 (or narrower) numbers and returns a binary64 value to be rounded once. Both are
-    functions of `Value`s. `ulps` bounds the error of the binary64 result (`None`: no bound is
-    claimed); `rounded` says that the binary32 result is correctly rounded for every input.
+    functions of `Value`s. The error of the binary64 result is at most `ulps` units in the last place, plus
+    `absolute` times the smaller argument in size (two arguments) or `absolute` where x < 0 (one); `rounded`
+    says that the binary32 result is correctly rounded for every input.
     """
 
     name: str
     arity: int
     narrow: Callable
     wide: Callable
-    ulps: float | None
+    ulps: float
     rounded: bool = True
     merges: bool = False                # the narrow body takes `Ties` and merges their branch
+    absolute: float = 0.0
 
     @property
     def source(self):
@@ -122,14 +124,15 @@ FUNCTIONS = _table(
     ("atanh", 1, L.atanh, L.atanh, 0.60),
     ("logistic", 1, E.logistic_narrow, E.logistic_wide, 0.60),
     ("softplus", 1, L.softplus_narrow, L.softplus, 0.60),
-    ("logaddexp", 2, L.logaddexp, L.logaddexp, None, False),
+    ("logaddexp", 2, logsum.logaddexp, logsum.logaddexp, 0.60, False, False, 2.0 ** -100),
     ("pow", 2, L.power, L.power, 0.60, False),
     ("erf", 1, R.erf_narrow, R.erf_wide, 0.72),
     ("erfc", 1, R.erfc_narrow, R.erfc, 0.65),
     ("gelu_erf", 1, R.gelu_erf_narrow, R.gelu_erf, 0.70),
     ("gelu_tanh", 1, R.gelu_tanh_narrow, R.gelu_tanh, 0.60),
-    ("lgamma", 1, G.lgamma, G.lgamma, None, False),
-    ("digamma", 1, G.digamma, G.digamma, None, False),
+    ("lgamma", 1, G.lgamma, G.lgamma, 0.70, False, False, 2.0 ** -55),
+    ("gamma", 1, G.gamma, G.gamma, 0.75, False),
+    ("digamma", 1, G.digamma, G.digamma, 0.80, False, False, 2.0 ** -52),
     ("rsqrt", 1, P.rsqrt_narrow, P.rsqrt, 0.51),
     ("cbrt", 1, P.cbrt, P.cbrt, 0.51),
     ("hypot", 2, P.hypot_narrow, P.hypot_wide, 0.51),

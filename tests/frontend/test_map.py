@@ -373,3 +373,11 @@ def test_a_loop_has_one_size_for_any_bound():
             return x
         return repr(tl.make_jaxpr(tl.map(f))(X)).count("\n")
     assert loop(50) == loop(100_000)
+
+
+def test_gamma_functions_of_math():
+    x = tl.tensor([0.5, -1.5, 3.0, 30.25])
+    both = tl.map(lambda v: math.lgamma(v) - math.gamma(v) if v > 1 else math.gamma(v))
+    right = [math.lgamma(v) - math.gamma(v) if v > 1 else math.gamma(v) for v in x.tolist()]
+    np.testing.assert_allclose(np.asarray(both(x)), right, rtol=1e-15)
+    assert tl.same_bits(tl.run(lambda x: both(x))(x), both(x))

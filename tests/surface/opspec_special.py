@@ -21,10 +21,10 @@ def _erfcx(x):
 
 
 ONE = [
-    Scalar("lgamma", M.loggamma, ((3, 40),), 2, narrow=0.51, slope=4, curve=4,
+    Scalar("lgamma", M.loggamma, ((3, 40),), 0.7, narrow=0.51, slope=4, curve=4,
            special=(((1.0,), 0.0), ((0.0,), inf))),
-    Scalar("digamma", M.digamma, ((2, 40),), 4, narrow=0.51, slope=4, curve=4),
-    Scalar("gamma", M.gamma, ((0.5, 7),), 4, narrow=0.51, slope=9, curve=None, special=(((5.0,), 24.0),)),
+    Scalar("digamma", M.digamma, ((2, 40),), 0.8, narrow=0.51, slope=4, curve=4),
+    Scalar("gamma", M.gamma, ((0.5, 7),), 0.75, narrow=0.51, slope=9, curve=None, special=(((5.0,), 24.0),)),
     Scalar("rgamma", M.rgamma, ((0.5, 7),), 4, narrow=0.51, slope=9, curve=None,
            special=(((0.0,), 0.0), ((-3.0,), 0.0)),
            singular=(((0.0,), (1.0,)), ((-1.0,), (-1.0,)), ((-2.0,), (2.0,)))),

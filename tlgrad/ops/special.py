@@ -1,5 +1,7 @@
-"""Special functions as primitives: values by SciPy in binary64 (rounded once for narrower formats),
-derivatives stated as partials.  Library-backed: outside the one-result rule, CPU only.
+"""Special functions as primitives, derivatives stated as partials.
+
+lgamma, gamma and digamma have bodies in `kernels/elementary` and the same words everywhere.  The values of the
+others are SciPy's in binary64 (rounded once for narrower formats): outside the one-result rule, CPU only.
 
 Partials are written so that their relative error stays small in the tails.
 Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 7, 8, 10, 25 (dlmf.nist.gov).
@@ -27,14 +29,12 @@ def _through_scipy(name):
     return run
 
 
-def special(name: str, doc: str, partials, scipy: str | None = None, names: str | None = None, run=None):
-    """Define an elementwise primitive of real numbers that SciPy evaluates, unless tlgrad has a body
-    of its own for it.
+def special(name: str, doc: str, partials, names: str | None = None, run=None):
+    """Define an elementwise primitive of real numbers that SciPy evaluates.
 
     partials: as in `ops.define.elementwise`; None for an operand without a derivative.
     """
-    if run is not None or name not in meaning.INTRINSICS:
-        meaning.INTRINSICS[name] = run or _through_scipy(scipy or name)
+    meaning.INTRINSICS[name] = run or _through_scipy(name)
     return elementwise(name, doc, partials, kinds="f", names=names)
 
 
@@ -47,9 +47,9 @@ def no_derivative(name, operand, reason):
 
 # ---- gamma ----
 
-lgamma = special("lgamma", "log|gamma(x)|.", [lambda y, x: digamma(x)], "gammaln")
-digamma = special("digamma", "Logarithmic derivative of the gamma function.",
-                  [lambda y, x: polygamma(1.0, x)], "digamma")
+lgamma = elementwise("lgamma", "log|gamma(x)|; inf at 0, -1, -2, ....", [lambda y, x: digamma(x)], kinds="f")
+digamma = elementwise("digamma", "Logarithmic derivative of the gamma function; NaN at -1, -2, ....",
+                      [lambda y, x: polygamma(1.0, x)], kinds="f")
 polygamma = special("polygamma", "The n-th derivative of digamma at x, n = 0, 1, 2, ....", [
     no_derivative("polygamma", "n", "it is an integer"), lambda y, n, x: polygamma(add(n, 1.0), x)],
     names="n x", run=lambda n, x: _polygamma(n, x))
@@ -61,7 +61,8 @@ def _polygamma(n, x):
     return np.asarray(np.where(n == 0, sc.digamma(wide), sc.polygamma(n.astype(np.int64), wide))).astype(x.dtype)
 
 
-gamma = special("gamma", "Gamma function: (x - 1)! for x = 1, 2, ....", [lambda y, x: mul(y, digamma(x))])
+gamma = elementwise("gamma", "Gamma function: (x - 1)! for x = 1, 2, ...; NaN at -1, -2, ....",
+                    [lambda y, x: mul(y, digamma(x))], kinds="f")
 rgamma = special("rgamma", "1 / gamma(x), entire: 0 at x = 0, -1, -2, ....", [lambda y, x: _rgamma_slope(y, x)])
 
 
