@@ -133,6 +133,27 @@ extern "C" double distance(const char *name, kernel run, uint64_t step) {
   return most;
 }
 
+// libm's own scalar functions, in a loop; binary64 if `wide`, else binary32.
+template <class T> static void loop(T (*f)(T), const void *x, void *o, int64_t n) {
+  for (int64_t i = 0; i < n; i++) ((T *)o)[i] = f(((const T *)x)[i]); }
+extern "C" float lgammaf_r(float, int *); extern "C" double lgamma_r(double, int *);
+static float lgamma1(float x) { int s; return lgammaf_r(x, &s); }
+static double lgamma1(double x) { int s; return lgamma_r(x, &s); }
+static const struct { const char *name; float (*narrow)(float); double (*wide)(double); } LIBM[] = {
+#define L(f) {#f, std::f, std::f},
+  L(exp) L(exp2) L(expm1) L(log) L(log2) L(log10) L(log1p) L(sin) L(cos) L(tan) L(asin) L(acos) L(atan) L(sinh) L(cosh)
+  L(tanh) L(asinh) L(acosh) L(atanh) L(erf) L(erfc) L(cbrt)
+#ifdef __GLIBC__
+  {"exp10", exp10f, exp10},
+#endif
+  {"lgamma", lgamma1, lgamma1}, {"gamma", std::tgamma, std::tgamma},
+};
+extern "C" int libm(const char *name, int wide, const void *x, void *o, int64_t n) {
+  for (auto &entry : LIBM) if (!strcmp(entry.name, name)) {
+    if (wide) loop(entry.wide, x, o, n); else loop(entry.narrow, x, o, n);
+    return 0; }
+  return -1; }
+
 // Nanoseconds a round: `calls` calls of a one-argument kernel on n elements, without Python.
 extern "C" double nanoseconds(kernel run, const void *x, void *o, int64_t n, int64_t calls) {
   timespec a, b;

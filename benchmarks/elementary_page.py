@@ -7,7 +7,7 @@ import numpy as np
 
 from tlgrad.kernels.elementary import FUNCTIONS, evaluate
 
-from . import elementary_exhaustive, elementary_timing, elementary_ulps
+from . import elementary_exhaustive, elementary_plain, elementary_timing, elementary_ulps
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 PAGE, PLOT = DOCS / "elementary.md", DOCS / "elementary.svg"
@@ -44,13 +44,19 @@ before rounding and glibc's (which has an error of its own of some 2^-51).
 TIMING_HEAD = """
 ## Cost
 
-Nanoseconds per element on one core of a shared virtual machine with AVX2 and FMA but **no AVX-512** (AMD
-EPYC, Zen 3 class). *L1* is our kernel on 4,096 elements timed from C, minimum and in brackets the quartiles
-of 31 rounds; the others are minima on 2^16 elements (JAX may use both cores there). Ratios are to ours on
-2^16 elements: above 1, ours is faster. The machine was busy with other work, so the ratios within a line mean
-more than the figures. SciPy stands in where NumPy has no such function.
+Nanoseconds per element on one core of a shared virtual machine ({machine}). *L1* is our kernel on 4,096
+elements timed from C, minimum and in brackets the quartiles of 31 rounds; the others are minima on 2^16
+elements, on one thread. Ratios are to ours on 2^16 elements: above 1, ours is faster. The machine was shared
+with others, so the ratios within a line mean more than the figures. SciPy stands in where NumPy has no such
+function; libm is glibc's scalar function in a loop. *Compile* is CPU time in milliseconds.
 
 """
+PLAIN_HEAD = """
+Correct rounding costs this much over plain binary32 bodies, which use one polynomial and binary32 arithmetic
+with fma (their worst error is that of the sample; ratio of times: median and quartiles of pairs of rounds):
+
+"""
+PEERS = ("numpy", "jax", "libm")
 
 
 def _load(module):
@@ -76,39 +82,51 @@ def accuracy_text():
     ours, peers = _load(elementary_ulps), _load(elementary_timing)
     rows = []
     for name, row in ours.items():
-        bound = FUNCTIONS[name].ulps
+        bound = f"{FUNCTIONS[name].ulps:.2f}" + "*" * (FUNCTIONS[name].absolute > 0)
         beside = []
-        for key in ("numpy", "jax"):
+        for key in PEERS:
             peer = peers.get(name, {}).get("accuracy", {}).get(key)
             beside += [f"{peer['binary64']:.3g}", f"{peer['binary32'][0]:.1%}"] if peer else ["", ""]
-        rows.append((name, "none" if bound is None else f"{bound:.2f}", f"{row['normal']:.4f}",
+        rows.append((name, bound, f"{row['normal']:.4f}",
                      f"{row['subnormal']:.2f}" if row["subnormal"] else "", f"{row['misrounded']:.3%}",
                      f"{row['count']:.1e}", *beside))
     header = ("function", "bound", "worst", "subnormal results", "not nearest", "arguments", "NumPy worst",
-              "NumPy binary32 right", "JAX worst", "JAX binary32 right")
+              "NumPy binary32 right", "JAX worst", "JAX binary32 right", "libm worst", "libm binary32 right")
     return """
 ## binary64: error in ulps
 
 Measured against MPFR on random words of every exponent, ordinary ranges, small numbers and published hard
-cases. lgamma and digamma have no bound for negative arguments, where their zeros are reached by cancellation
-(absolute error about 2^-54), nor has logaddexp near its zeros. *binary32 right* is the share of a peer's
-binary32 results equal to the correctly rounded ones.
+cases. A starred bound has an absolute part besides, and errors are counted beyond it: logaddexp 2^-100
+min(|x|, |y|), where exp(x) + exp(y) is almost 1; lgamma 2^-55 and digamma 2^-52 for x < 0, where their zeros
+are reached by cancellation. In binary32 these three are right to one ulp there too. *binary32 right* is the
+share of a peer's binary32 results equal to the correctly rounded ones.
 
 """ + _table(header, rows)
 
 
 def timing_text():
-    rows = []
-    for name, row in _load(elementary_timing).items():
+    """Cost beside the peers, of correct rounding, and off the fast path."""
+    rows, table = [], _load(elementary_timing)
+    for name, row in table.items():
         for dtype in elementary_timing.DTYPES:
             c = row[dtype]
-            ratios = [f"{c[key][0] / c['large'][0]:.2f}" if key in c else "" for key in ("numpy", "jax")]
+            ratios = [f"{c[key][0] / c['large'][0]:.2f}" if key in c else "" for key in PEERS]
             rows.append((name, dtype, f"{c['small'][0]:.2f} [{c['small'][2]:.2f}, {c['small'][3]:.2f}]",
-                         f"{c['large'][0]:.2f}", *ratios))
+                         f"{c['large'][0]:.2f}", *ratios, c["compile"]))
     slow = json.loads(elementary_timing.PATHS_TABLE.read_text())
-    return (TIMING_HEAD + _table(("function", "dtype", "L1", "2^16", "NumPy / ours", "JAX / ours"), rows)
+    machines = sorted({row["machine"] for row in table.values()})
+    header = ("function", "dtype", "L1", "2^16", "NumPy / ours", "JAX / ours", "libm / ours", "compile")
+    return (TIMING_HEAD.format(machine="; ".join(machines)) + _table(header, rows) + plain_text()
             + "\nTime of arguments off the fast path, over that of ordinary ones:\n\n"
             + _table(("arguments", "ratio"), slow.items()))
+
+
+def plain_text():
+    rows = []
+    for name, row in _load(elementary_plain).items():
+        low, middle, high = row["ratio"]
+        rows.append((name, row["ours"], row["plain"], f"{middle} [{low}, {high}]", row["ulps"]))
+    return PLAIN_HEAD + _table(("function", "ours", "plain", "ratio", "plain, ulps"), rows)
 
 
 def text():

@@ -1,8 +1,8 @@
-"""Cost of the elementary functions, and accuracy and cost of NumPy, SciPy and JAX beside them.
+"""Cost of the elementary functions, and accuracy and cost of NumPy, SciPy, JAX and libm beside them.
 
 Ours is timed from C, on 4,096 elements (in L1) and on 2**16; the others on 2**16 elements through their
-Python calls, whose overhead is a few percent there at most. All in one process, interleaved; minima, with
-medians and quartiles.
+Python calls, whose overhead is a few percent there at most. All in one process and on one thread, interleaved;
+minima, with medians and quartiles.
 """
 import contextlib
 import ctypes
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.special
 from tqdm import tqdm
 
-from tlgrad.kernels.elementary import FUNCTIONS, evaluate
+from tlgrad.kernels.elementary import FUNCTIONS, evaluate, evaluation
 from tlgrad.kernels.elementary.evaluation import compiled
 
 from . import elementary_exhaustive, elementary_ulps
@@ -27,23 +27,40 @@ DTYPES = ("float32", "float64")
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
          "atanh": "arctanh"}
 SCIPY = {"erf": "erf", "erfc": "erfc", "logistic": "expit", "lgamma": "gammaln", "digamma": "digamma",
-         "exp10": "exp10"}
+         "exp10": "exp10", "gamma": "gamma"}
 TINY = 2.0 ** -1022
+# off the fast path: function, dtype, words for it, an interval of arguments; subnormals for every function
 PATHS = [("exp", "float64", "subnormal results", -745, -708.5), ("exp", "float64", "overflow", 710, 800),
-         ("log", "float64", "subnormal arguments", 0, TINY), ("log1p", "float64", "subnormal", -TINY, TINY),
-         ("tanh", "float64", "subnormal", -TINY, TINY), ("erf", "float64", "subnormal", -TINY, TINY),
-         ("sin", "float64", "subnormal", -TINY, TINY), ("sin", "float64", "huge", 1e200, 1e300),
-         ("expm1", "float64", "subnormal", -TINY, TINY), ("atan", "float64", "subnormal", -TINY, TINY),
-         ("exp", "float32", "subnormal results", -103, -88), ("log", "float32", "subnormal", 0, 1e-38),
-         ("tanh", "float32", "subnormal", -1e-38, 1e-38), ("erf", "float32", "subnormal", -1e-38, 1e-38),
+         ("sin", "float64", "huge", 1e200, 1e300), ("exp", "float32", "subnormal results", -103, -88),
          ("sin", "float32", "huge", 1e20, 1e30)]
 NAMES = [name for name, function in FUNCTIONS.items() if function.arity == 1]
+POSITIVE = ("log", "log2", "log10", "rsqrt")
+PATHS += [(name, dtype, "subnormal", 0 if name in POSITIVE else -least, least)
+          for dtype, least in (("float64", TINY), ("float32", 2.0 ** -126)) for name in NAMES if name != "acosh"]
+PAGE = 4096
+
+
+def machine():
+    """The class of machine that the figures are of."""
+    import llvmlite.binding as binding
+    has = binding.get_host_cpu_features()
+    vector = "AVX-512" if has.get("avx512f") else "AVX2" if has.get("avx2") else "no AVX2"
+    return f"{binding.get_host_cpu_name()}, {vector}"
+
+
+def aligned(x, offset=0):
+    """A copy of `x` that starts `offset` bytes into a page: input and output must not share the low bits."""
+    room = np.empty(x.nbytes + 2 * PAGE, np.uint8)
+    start = -room.ctypes.data % PAGE + offset
+    placed = room[start:start + x.nbytes].view(x.dtype)
+    placed[:] = x
+    return placed
 
 
 def ordinary(name, n, dtype, seed=3):
     """Arguments of everyday size in the domain of the function."""
     x = np.random.default_rng(seed).standard_normal(n) * 2
-    if name in ("log", "log2", "log10", "log1p", "rsqrt", "lgamma", "digamma"):
+    if name in ("log", "log2", "log10", "log1p", "rsqrt", "lgamma", "gamma", "digamma"):
         x = np.abs(x)
     if name in ("asin", "acos", "atanh"):
         x = np.clip(x / 8, -1, 1)
@@ -53,6 +70,21 @@ def ordinary(name, n, dtype, seed=3):
 def numpy_function(name):
     """NumPy's or SciPy's function, or None."""
     return getattr(np, NUMPY.get(name, name), None) or getattr(scipy.special, SCIPY.get(name, ""), None)
+
+
+def libm_function(name):
+    """libm's scalar function over an array, or None."""
+    loaded = elementary_exhaustive.library()
+    if loaded.libm(name.encode(), 1, None, None, ctypes.c_int64(0)):
+        return None
+
+    def run(x, out=None):
+        x = np.ascontiguousarray(x)
+        out = np.empty_like(x) if out is None else out
+        loaded.libm(name.encode(), int(x.itemsize == 8), ctypes.c_void_p(x.ctypes.data),
+                    ctypes.c_void_p(out.ctypes.data), ctypes.c_int64(x.size))
+        return out
+    return run
 
 
 @contextlib.contextmanager
@@ -70,6 +102,7 @@ def jax_function(name):
     import jax
     special = {"erf": jax.lax.erf, "erfc": jax.lax.erfc, "logistic": jax.nn.sigmoid, "rsqrt": jax.lax.rsqrt,
                "softplus": jax.nn.softplus, "lgamma": jax.lax.lgamma, "digamma": jax.lax.digamma,
+               "gamma": jax.scipy.special.gamma,
                "gelu_erf": lambda x: jax.nn.gelu(x, approximate=False), "gelu_tanh": jax.nn.gelu}
     function = special.get(name) or getattr(jax.numpy, NUMPY.get(name, name), None)
     if function is None:
@@ -84,8 +117,8 @@ def _ours(name, dtype, n, calls, x=None):
     """A callable that gives the ns per element of the compiled kernel, at ordinary arguments or `x`."""
     loaded = elementary_exhaustive.library()
     kernel = ctypes.cast(compiled(name, dtype), ctypes.c_void_p)
-    x = ordinary(name, n, dtype) if x is None else x
-    out = np.empty_like(x)
+    x = aligned(ordinary(name, n, dtype) if x is None else x)
+    out = aligned(x, PAGE // 2)
     arguments = (kernel, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data),
                  ctypes.c_int64(n), ctypes.c_int64(calls))
     return lambda: (x, out) and loaded.nanoseconds(*arguments) / n / calls
@@ -105,6 +138,8 @@ def _contestants(name, dtype):
     out = np.empty_like(x)
     if theirs := numpy_function(name):
         found["numpy"] = _python(lambda x: theirs(x, out=out), x)
+    if scalar := libm_function(name):
+        found["libm"] = _python(lambda x: scalar(x, out), x)
     if jitted := jax_function(name):
         found["jax"] = _python(jitted, jitted(x) * 0 + x)          # an array of JAX's
     return found
@@ -152,21 +187,41 @@ def accuracy(name):
     """Per contestant: its binary32 agreement with the correctly rounded result, its binary64 ulps."""
     found = {}
     with double_precision():
-        for key, make in (("numpy", numpy_function), ("jax", jax_function)):
+        for key, make in (("numpy", numpy_function), ("jax", jax_function), ("libm", libm_function)):
             if function := make(name):
                 ulps = elementary_ulps.measure(name, elementary_ulps.CHUNK, 1, function)
                 found[key] = {"binary32": _share(function, name), "binary64": ulps["normal"]}
     return found
 
 
-def main(names, peers):
-    """Measure `names` (all one-argument functions if empty), the peers' accuracy too, into the table."""
+def compilation(name, dtype):
+    """Milliseconds of CPU time that rendering and compiling the kernel takes; the least of five."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        evaluation.build(name, dtype)
+        times.append(time.process_time() - start)
+    return round(min(times) * 1e3, 1)
+
+
+def _updated(names, change):
     table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     for name in tqdm(names or NAMES):
         row = table.setdefault(name, {})
-        row |= {dtype: cost(name, dtype) for dtype in DTYPES}
-        if peers or "accuracy" not in row:
-            row["accuracy"] = accuracy(name)
+        change(name, row)
         print(name, json.dumps(row), flush=True)
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+
+
+def main(names):
+    """Time `names` (all one-argument functions if empty) and the slower paths, into the tables."""
+    def timed(name, row):
+        row |= {dtype: cost(name, dtype) | {"compile": compilation(name, dtype)} for dtype in DTYPES}
+        row["machine"] = machine()
+    _updated(names, timed)
     PATHS_TABLE.write_text(json.dumps(paths(), indent=1) + "\n")
+
+
+def peers(names):
+    """Measure the accuracy of NumPy, JAX and libm, into the table."""
+    _updated(names, lambda name, row: row.update(accuracy=accuracy(name)))

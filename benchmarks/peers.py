@@ -14,18 +14,18 @@ SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS"
           "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 
 
-def restart_single_threaded(arguments):
+def restart_single_threaded(command, arguments):
     """Start this process again with one thread a library, pinned to one CPU."""
     if os.environ.get("TLGRAD_BENCH_SINGLE") != "1":
         env = {**os.environ, **SINGLE, "TLGRAD_BENCH_SINGLE": "1"}
-        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", "peers", *arguments], env)
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", command, *arguments], env)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def main(arguments):
     """Run the workloads named, or all."""
-    restart_single_threaded(arguments)
+    restart_single_threaded("peers", arguments)
     from benchmarks import peers_arrays, peers_calls, peers_escape, peers_functions, peers_loops, peers_training
     works = {**peers_arrays.WORKS, **peers_calls.WORKS, **peers_training.WORKS,
              **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS}

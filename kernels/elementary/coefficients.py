@@ -190,6 +190,7 @@ def _constants():
         "log2_10": words(MP.log(10) / LN2, 1),
         "log10_2_sixteenth": [float(rounded(LN2 / MP.log(10) / 16, -48)),
                               float(LN2 / MP.log(10) / 16 - rounded(LN2 / MP.log(10) / 16, -48))],
+        "half": [0.5, 0.0],
         "half_pi": words(MP.pi / 2, 3), "pi": words(MP.pi, 2), "two_over_pi": words(2 / MP.pi, 1),
         "two_over_root_pi": words(2 / MP.sqrt(MP.pi), 2),
         "cbrt_of_power_high": [words(2 ** (MP.mpf(j) / 3), 2)[0] for j in (0, 1, 2, 0)],

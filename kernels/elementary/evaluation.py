@@ -42,16 +42,19 @@ def kernel_text(name, dtype, lanes=LANES[False], avx512=False):
     `run` calls ``blocks``, a loop over whole vectors, once on the arrays and once on a copy of what is left on the
     stack: so the loop has one body and no call, and its constants stay in registers.
     """
-    type = TYPES[dtype]
-    emitter = LLVM(lanes, avx512=avx512, block="loop")
-    body = unrounded if dtype == "float16" else render
-    inputs = [f"p{j}" for j in range(FUNCTIONS[name].arity)]
+    body = functools.partial(unrounded if dtype == "float16" else render, name)
+    return loop_text(body, FUNCTIONS[name].arity, TYPES[dtype], LLVM(lanes, avx512=avx512, block="loop"))
+
+
+def loop_text(body, arity, type, emitter):
+    """`kernel_text` for any body of `arity` Values."""
+    inputs = [f"p{j}" for j in range(arity)]
     vector, element = emitter.type(type), emitter.scalar(type)
 
     def place(pointer):
         return emitter.emit(f"getelementptr inbounds {element}, ptr %{pointer}, i64 %at")
     loads = [emitter.emit(f"load {vector}, ptr {place(p)}, align {BYTES[type]}") for p in inputs]
-    y = body(name, *(Value(emitter, x, type) for x in loads))
+    y = body(*(Value(emitter, x, type) for x in loads))
     emitter.lines.append(f"  store {vector} {y.handle}, ptr {place('out')}, align {BYTES[type]}")
     lines = [*_blocks(emitter, [*inputs, "out"]), *_run(emitter, inputs, type)]
     return module(lines, emitter), emitter.tables
@@ -98,15 +101,18 @@ def _run(emitter, inputs, type):
 
 
 @functools.cache
-def _machine():
+def host():
+    """(llvmlite's binding, a maker of target machines for this CPU, whether it has AVX-512).
+
+    An engine owns its target machine and frees it, so every engine needs one of its own.
+    """
     import llvmlite.binding as binding
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     features = binding.get_host_cpu_features()
-    target = binding.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=binding.get_host_cpu_name(),
-                                           features=features.flatten(), opt=2, jit=True)
-    return binding, machine, features.get("avx512f", False)
+    make = functools.partial(binding.Target.from_default_triple().create_target_machine,
+                             cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True)
+    return binding, make, bool(features.get("avx512f", False))
 
 
 def compiled(name, dtype):
@@ -115,22 +121,29 @@ def compiled(name, dtype):
         return _compile(name, dtype)
 
 
-@functools.cache
-def _compile(name, dtype):
-    binding, machine, avx512 = _machine()
-    text, tables = kernel_text(name, dtype, LANES[bool(avx512)], avx512)
+def build(name, dtype):
+    """The kernel of `kernel_text` for this machine, compiled; the code lives as long as the function."""
+    avx512 = host()[2]
+    text, tables = kernel_text(name, dtype, LANES[avx512], avx512)
+    return load(text, tables, FUNCTIONS[name].arity)
+
+
+def load(text, tables, arity):
+    """The function ``run(inputs..., output, n)`` of a module, as a ctypes function."""
+    binding, make, _ = host()
     link(tables)
     parsed = binding.parse_assembly(text)
     parsed.verify()
-    engine = binding.create_mcjit_compiler(parsed, machine)
+    engine = binding.create_mcjit_compiler(parsed, make())
     engine.finalize_object()
-    types = [ctypes.c_void_p] * (FUNCTIONS[name].arity + 1) + [ctypes.c_int64]
+    types = [ctypes.c_void_p] * (arity + 1) + [ctypes.c_int64]
     function = ctypes.CFUNCTYPE(None, *types)(engine.get_function_address("run"))
     function.engine = engine                     # keeps the code alive
     return function
 
 
-_LOCK = threading.Lock()                # LLVM's target machine serves one thread at a time
+_compile = functools.cache(build)
+_LOCK = threading.Lock()                # one compilation of a function
 _COMPILED, _SMALL = {}, collections.Counter()
 
 

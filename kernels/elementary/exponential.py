@@ -49,8 +49,9 @@ def scaled(s, k):
     """
     least = select(k < -1140, -1140, k)
     below = least < -1023
-    half = k.ashr(1)
-    normal = select(below, 1.0, s) * power_of_two(half) * power_of_two(k - half)
+    usual = select(below, 0, k)
+    half = usual.ashr(1)
+    normal = select(below, 1.0, s) * power_of_two(half) * power_of_two(usual - half)
     steps = s * power_of_two(least + 1074) + 2.0 ** 52
     subnormal = (steps.bits() - TWO_52).as_float()
     return select(below, subnormal, normal)

@@ -9,7 +9,7 @@ For x < 0 lgamma and digamma have zeros that the reflection formula reaches by c
 another 2**-55 (lgamma) or 2**-52 (digamma) there. Source: Abramowitz & Stegun 6.1.17, 6.1.41,
 6.3.7, 6.3.18; the polynomials are ours.
 """
-from ..expr import fma_value as fma, horner, select
+from ..expr import fma_value as fma, horner, rare, select
 from .exponential import exp_of_words
 from .logarithm import log_any_parts
 from .tables import numbers
@@ -99,10 +99,10 @@ def sine_pi_parts(a):
 def _gamma_parts(x):
     """(usual, whole, r, h, l): h + l = log|gamma(x)| at `usual` arguments, r from |x| to the nearest integer.
 
-    Usual: 0 < |x| < 2**1015. `whole`: |x| is an integer; h and l mean nothing there if x < 0.
+    Usual: 2**-60 <= |x| < 2**1015. `whole`: |x| is an integer; h and l mean nothing there if x < 0.
     """
     a = x.abs()
-    usual = (a > 0.0) & (a < 2.0 ** 1015)
+    usual = (a >= 2.0 ** -60) & (a < 2.0 ** 1015)
     b = select(usual, a, 1.0)
     h, l = _positive_lgamma(b)
     (s, s_low), _, r = sine_pi_parts(b)
@@ -113,7 +113,7 @@ def _gamma_parts(x):
     log_pi, log_pi_low = numbers("log_pi")
     g, m = _plus(g, m, h, l)
     mirrored, mirrored_low = _plus(h.like(log_pi), h.like(log_pi_low), -g, -m)
-    below = (x < 0.0) & ~(a < 2.0 ** -60)
+    below = x < 0.0
     return usual, whole, r, select(below, mirrored, h), select(below, mirrored_low, l)
 
 
@@ -122,7 +122,14 @@ def lgamma(x):
     usual, whole, _, h, l = _gamma_parts(x)
     y = select((x < 0.0) & whole, INF, h + l)
     y = select(x > 2.5563481638716905e305, INF, y)
-    return select(usual, y, select(x.eq(x), INF, NAN))
+    y = select(usual, y, select(x.eq(x), INF, NAN))
+    a = x.abs()
+    tiny = (a > 0.0) & (a < 2.0 ** -60)
+
+    def slow():
+        h, l = log_any_parts(select(tiny, a, 1.0), None)
+        return (-(h + l),)
+    return rare(tiny, slow, y)
 
 
 def gamma(x):
@@ -134,8 +141,8 @@ def gamma(x):
     half = floor * 0.5
     even = half.rint().eq(half)
     y = select(x < 0.0, select(whole, NAN, select(even, -size, size)), size)
-    y = select(a < 2.0 ** -60, 1.0 / x, y)
-    return select(usual | a.eq(0.0), y, select(x > 0.0, INF, NAN))
+    y = select(usual, y, select(x > 0.0, INF, NAN))
+    return rare(a < 2.0 ** -60, lambda: (1.0 / x,), y)
 
 
 # ---------------------------------------------------------------- digamma

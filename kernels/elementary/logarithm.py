@@ -4,7 +4,7 @@ x = 2**k z with z in 16 bins of an octave; c = 1/z rounded to 5 or 6 bits, so th
 exact, and c = 1 in the bin around 1 (no cancellation there). log x = k ln2 - log c + log1p(r), |r|
 < 0.035; log1p(r) by a polynomial of degree 9 (narrow) or 12. `log_parts` returns two words,
 relative error about 2**-64. A second word of the argument enters as r + rl. Bounds: log and log1p
-0.561 ulp, log2 and log10 0.51, asinh, acosh, atanh, softplus 0.6, pow 0.6. Source: Tang, ACM TOMS
+0.561 ulp, log2 and log10 0.51, asinh, acosh, atanh, softplus 0.6, pow 0.65. Source: Tang, ACM TOMS
 16(4), 1990; the exact reduction is ours.
 """
 from ..expr import copysign, fma_value as fma, horner, minimum, rare, select

@@ -3,7 +3,7 @@
 x = k pi/2 + r. Up to 2**24: pi/2 in three words of 53 bits; k P1 is exact by fma, so r comes out
 in two words. Beyond: Payne and Hanek's reduction with a table of 2/pi * 2**e mod 4 in four words
 per exponent. sinpi and cospi reduce exactly. Polynomials of degree 8 in r**2. Bounds: sin, cos
-0.72 ulp, tan 0.85, cospi 0.75, sinpi 0.75 (1 below 2**-1000). Source: Payne & Hanek, SIGNUM 18,
+0.72 ulp, tan 0.85, cospi and sinpi 0.75. Source: Payne & Hanek, SIGNUM 18,
 1983; Cody & Waite 1980; the arrangement with fma is ours.
 """
 from ..expr import fma_value as fma, horner, rare, select
