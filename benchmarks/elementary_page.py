@@ -97,7 +97,7 @@ def accuracy_text():
 
 Measured against MPFR on random words of every exponent, ordinary ranges, small numbers and published hard
 cases. A starred bound has an absolute part besides, and errors are counted beyond it: logaddexp 2^-100
-min(|x|, |y|), where exp(x) + exp(y) is almost 1; lgamma 2^-55 and digamma 2^-52 for x < 0, where their zeros
+min(|x|, |y|), where exp(x) + exp(y) is almost 1; lgamma 2^-54 and digamma 2^-51 for x < 0, where their zeros
 are reached by cancellation. In binary32 these three are right to one ulp there too. *binary32 right* is the
 share of a peer's binary32 results equal to the correctly rounded ones.
 

@@ -1,4 +1,4 @@
-"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 W2 W3 W4 W5 W6 W7 escape scan] [rounds=9]``.
+"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 .. W7 escape scan] [rounds=9]``.
 
 A peer that is not installed is reported as missing.  All contenders of a workload are timed in
 turn, round by round, in CPU time on one pinned CPU (W6: wall time of processes); a ratio is peer /

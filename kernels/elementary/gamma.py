@@ -6,7 +6,7 @@ For x < 0 the reflection formula. gamma: exp of lgamma in two words. digamma: fr
 asymptotic series; on [1, 2] (x - root) P(x), the root in three words; the recurrence between and
 below; reflection for x < 0. Bounds: lgamma 0.7 ulp, digamma 0.8, gamma 0.75.
 For x < 0 lgamma and digamma have zeros that the reflection formula reaches by cancellation:
-another 2**-55 (lgamma) or 2**-52 (digamma) there. Source: Abramowitz & Stegun 6.1.17, 6.1.41,
+another 2**-54 (lgamma) or 2**-51 (digamma) there. Source: Abramowitz & Stegun 6.1.17, 6.1.41,
 6.3.7, 6.3.18; the polynomials are ours.
 """
 from ..expr import fma_value as fma, horner, rare, select
