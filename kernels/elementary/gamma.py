@@ -4,7 +4,7 @@ lgamma: from 8 on, Stirling's series. Below, x is moved to y = 2 + e, |e| <= 1/2
 lgamma(x + 1), the product of the factors and its logarithm in two words; lgamma(2 + e) = e P(e).
 For x < 0 the reflection formula. gamma: exp of lgamma in two words. digamma: from 8 on, the
 asymptotic series; on [1, 2] (x - root) P(x), the root in three words; the recurrence between and
-below; reflection for x < 0. Bounds: lgamma 0.7 ulp, digamma 0.8, gamma 0.75.
+below; reflection for x < 0. Bounds: lgamma 0.7 ulp, digamma 0.85, gamma 0.75.
 For x < 0 lgamma and digamma have zeros that the reflection formula reaches by cancellation:
 another 2**-54 (lgamma) or 2**-51 (digamma) there. Source: Abramowitz & Stegun 6.1.17, 6.1.41,
 6.3.7, 6.3.18; the polynomials are ours.

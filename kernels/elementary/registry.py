@@ -167,7 +167,7 @@ FUNCTIONS = _table(
     ("gelu_tanh", 1, R.gelu_tanh_narrow, R.gelu_tanh, 0.60),
     ("lgamma", 1, G.lgamma, G.lgamma, 0.70, False, False, 2.0 ** -54),
     ("gamma", 1, G.gamma, G.gamma, 0.75, False),
-    ("digamma", 1, G.digamma, G.digamma, 0.80, False, False, 2.0 ** -51),
+    ("digamma", 1, G.digamma, G.digamma, 0.85, False, False, 2.0 ** -51),
     ("rsqrt", 1, P.rsqrt_narrow, P.rsqrt, 0.51),
     ("cbrt", 1, P.cbrt, P.cbrt, 0.51),
     ("hypot", 2, P.hypot_narrow, P.hypot_wide, 0.51),
