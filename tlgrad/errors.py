@@ -139,8 +139,8 @@ class SingularMatrixError(TlgradError, LinAlgError):
 class UnsupportedError(TlgradError, NotImplementedError):
     """A function, primitive or device does not offer what was asked, with the reason.
 
-    Fails:  np.packbits(tl.ones((3,)))
-    Write:  np.packbits(np.asarray(tl.ones((3,), tl.bool_)))
+    Fails:  np.common_type(tl.ones((3,)))
+    Write:  tl.numpy.result_type(tl.ones((3,)))
     """
 
 
