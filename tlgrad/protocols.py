@@ -4,16 +4,20 @@
     np.sum(x)            __array_function__   likewise
     x.sum(axis=0)        methods              likewise
     x.__array_namespace__()                   tlgrad.numpy
+    einops.rearrange(x, ...)                  tlgrad.patterns, once einops is loaded
 
 What NumPy has and tlgrad lacks is an UnsupportedError; writing into a tensor, or a traced value into
 a NumPy array, is a MutationError that gives the functional form.
 """
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 
 import tlgrad.numpy as tn
 from tlgrad import conv, fft, linalg, special
+from tlgrad.core.loading import when_loaded
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
@@ -222,12 +226,17 @@ _METHODS = {
 }
 
 
+def _meet_einops(backends) -> None:
+    importlib.import_module("tlgrad.patterns.einops_backend").define(backends)
+
+
 def attach() -> None:
     """Complete `Value` with the protocols and methods; called once, below."""
     tn.special = special
     tn.linalg, tn.fft, tn.convolve, tn.correlate = linalg, fft, conv.convolve, conv.correlate
     for name, method in _METHODS.items():
         setattr(Value, name, method)
+    when_loaded("einops._backends", _meet_einops)
     Tensor.item = _item
     Tensor.__dlpack__ = _dlpack
     Tensor.__dlpack_device__ = lambda self: (1, 0)

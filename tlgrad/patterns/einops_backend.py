@@ -1,13 +1,9 @@
 """Lets the einops package work on tlgrad tensors: ``einops.rearrange(tensor, "a b -> b a")``.
 
 einops finds a framework as a subclass of its `AbstractBackend`.  einops is optional and is not
-imported here: where it is already loaded the subclass is made at once, otherwise when it is loaded.
+imported here: `tlgrad.protocols` has the subclass made when both are loaded.
 """
 from __future__ import annotations
-
-import sys
-from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
 
 from tlgrad.core import dtypes
 from tlgrad.core.tensor import tensor, to_numpy
@@ -18,8 +14,6 @@ from tlgrad.ops.shape import concatenate, expand_dims
 from tlgrad.patterns.einsum import einsum
 from tlgrad.patterns.transform import REDUCTIONS
 from tlgrad.patterns.values import stacked
-
-_MODULE = "einops._backends"
 
 
 class Methods:
@@ -82,35 +76,10 @@ class Methods:
         return einsum(pattern, *tensors)
 
 
-class _WhenLoaded(MetaPathFinder):
-    """Defines the backend right after einops' own backends are loaded, then steps aside."""
-
-    def find_spec(self, name, path, target=None):
-        if name != _MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
-        if spec is not None and spec.loader is not None:
-            run_module = spec.loader.exec_module
-
-            def exec_module(module):
-                run_module(module)
-                _define(module)
-            spec.loader.exec_module = exec_module
-        return spec
-
-
 #: keeps the class alive: einops reaches it through __subclasses__, which holds weak references
 _defined: list[type] = []
 
 
-def _define(module):
-    _defined.append(type("TlgradBackend", (Methods, module.AbstractBackend), {}))
-
-
-def install():
-    """Make einops know tlgrad, now or when it is loaded."""
-    if _MODULE in sys.modules:
-        _define(sys.modules[_MODULE])
-    else:
-        sys.meta_path.insert(0, _WhenLoaded())
+def define(backends):
+    """Add tlgrad to the frameworks of einops; `backends` is its module of them."""
+    _defined.append(type("TlgradBackend", (Methods, backends.AbstractBackend), {}))
