@@ -1,8 +1,9 @@
 """Bytecode -> blocks of statements.  All private Numba API is in this file.
 
 Numba's walk over the bytecode and its `Interpreter` are used, and nothing else of its front end: no
-rewrites but those that undo what the compiler of Python does, no analysis.  Statements are copied
-into plain `Node`s, so the rest of the front end does not know Numba.
+rewrites but those that undo what the compiler of Python does, no analysis.  `opcodes` adds the
+instructions that it lacks.  Statements are copied into plain `Node`s, so the rest of the front end
+does not know Numba.
 
     reader : () -> (function -> Code) | None       None: this Numba has not been tested
 """
@@ -16,15 +17,14 @@ import types
 import warnings
 from typing import Callable, NamedTuple
 
-from tlgrad.frontend import match
 from tlgrad.frontend.flow import backbone
 from tlgrad.frontend.node import UNDEF, Node, Ref
+from tlgrad.frontend.opcodes import Meanings, StackEffects
 
 #: (Python, Numba) versions whose bytecode and private API the test suite has passed on
 TESTED = {((3, 11), "0.68"), ((3, 11), "0.67"), ((3, 11), "0.66")}
 #: Numba numbers bytecode from here
 FIXED_OFFSET = 2
-_CONVERSIONS = {0: str, 1: str, 2: repr, 3: ascii}
 #: what Numba's rewrites of lists into tuples and of dicts into keywords look for
 _UNPACKING = {dis.opmap[name] for name in (
     "LIST_TO_TUPLE", "CALL_FUNCTION_EX", "DICT_MERGE", "DICT_UPDATE", "MAP_ADD") if name in dis.opmap}
@@ -132,8 +132,8 @@ def _flow_class(byteflow, walk):
 
 
 def _walk_class(byteflow):
-    class Walk(byteflow.TraceRunner):
-        """Numba's walk over the instructions of a block, with f-strings, imports, patterns, unpacking."""
+    class Walk(StackEffects, byteflow.TraceRunner):
+        """Numba's walk over the instructions of a block, with those that it lacks."""
 
         def dispatch(self, state):
             if state._blockstack:
@@ -143,52 +143,6 @@ def _walk_class(byteflow):
             if method is None:
                 raise NotImplementedError(f"Use of unsupported opcode ({inst.opname}) found")
             method(state, inst)
-
-        def op_FORMAT_VALUE(self, state, inst):
-            spec = {"spec": state.pop()} if inst.arg & 4 else {}
-            value, strvar, res = state.pop(), state.make_temp(), state.make_temp()
-            state.append(inst, value=value, res=res, strvar=strvar, **spec)
-            state.push(res)
-
-        def op_IMPORT_NAME(self, state, inst):
-            names, level, res = state.pop(), state.pop(), state.make_temp()
-            state.append(inst, level=level, names=names, temps=[state.make_temp() for _ in range(3)], res=res)
-            state.push(res)
-
-        def op_IMPORT_FROM(self, state, inst):
-            module, res = state.pop(), state.make_temp()
-            state.append(inst, module=module, res=res)
-            state.push(module)
-            state.push(res)
-
-        def question(self, state, inst, n):
-            """An instruction that pushes an answer about the topmost n values."""
-            temps = [state.make_temp() for _ in range(2)]
-            state.append(inst, values=[state.peek(k) for k in range(n, 0, -1)], temps=temps)
-            state.push(temps[-1])
-
-        def op_GET_LEN(self, state, inst):
-            self.question(state, inst, 1)
-        op_MATCH_SEQUENCE = op_MATCH_MAPPING = op_GET_LEN
-
-        def op_SET_ADD(self, state, inst):
-            value, temps = state.pop(), [state.make_temp() for _ in range(2)]
-            state.append(inst, value=value, target=state.peek(inst.arg), addvar=temps[0], res=temps[1])
-
-        def op_MATCH_KEYS(self, state, inst):
-            self.question(state, inst, 2)
-
-        def op_MATCH_CLASS(self, state, inst):
-            values, temps = [state.pop() for _ in range(3)][::-1], [state.make_temp() for _ in range(2)]
-            state.append(inst, values=values, temps=temps)
-            state.push(temps[-1])
-
-        def op_UNPACK_EX(self, state, inst):
-            n = (inst.arg & 0xFF) + (inst.arg >> 8) + 1
-            value, temps = state.pop(), [state.make_temp() for _ in range(n + 2)]
-            state.append(inst, values=[value], temps=temps)
-            for temp in reversed(temps[2:]):
-                state.push(temp)
     return Walk
 
 
@@ -207,7 +161,7 @@ class _Blocks:
 
 
 def _front_class(interpreter, ir, flow_class):
-    class Front(interpreter.Interpreter):
+    class Front(Meanings, interpreter.Interpreter):
         """Numba's translation, with byte offsets kept and some of its gaps closed."""
 
         def interpret(self, instructions):
@@ -246,51 +200,25 @@ def _front_class(interpreter, ir, flow_class):
             try:
                 super().op_LOAD_CLOSURE(inst, res)
             except NotImplementedError:
-                self.store(ir.Const(UNDEF, loc=self.loc), res)
+                self.constant(UNDEF, res)
 
         def call(self, f, target, args, res):
             """res = f(*args), with f a Python function held in `target`."""
             self.store(ir.Global("$" + getattr(f, "__name__", "partial"), f, loc=self.loc), target)
             self.store(ir.Expr.call(self.get(target), tuple(map(self.get, args)), (), loc=self.loc), res)
 
-        def op_FORMAT_VALUE(self, inst, value, res, strvar, spec=None):
-            """f"{value!r:spec}": also with a format."""
-            f = format if spec else _CONVERSIONS[inst.arg & 3]
-            self.call(f, strvar, (value, spec) if spec else (value,), res)
+        def constant(self, value, res):
+            """res = value"""
+            self.store(ir.Const(value, loc=self.loc), res)
 
-        def op_IMPORT_NAME(self, inst, level, names, temps, res):
-            """import a: a call of __import__(name, globals, locals, names, level)."""
-            f, name, none = temps
-            self.store(ir.Const(self.code_names[inst.arg], loc=self.loc), name)
-            self.store(ir.Const(None, loc=self.loc), none)
-            self.call(__import__, f, (name, none, none, names, level), res)
+        def attribute(self, value, name, res):
+            """res = value.name"""
+            self.store(ir.Expr.getattr(self.get(value), name, loc=self.loc), res)
 
-        def op_IMPORT_FROM(self, inst, module, res):
-            """from module import a."""
-            self.store(ir.Expr.getattr(self.get(module), self.code_names[inst.arg], loc=self.loc), res)
-
-        def op_UNPACK_EX(self, inst, values, temps):
-            """a, *b, c = value"""
-            self.call(functools.partial(match.starred, inst.arg & 0xFF, inst.arg >> 8), temps[0], values, temps[1])
-            for k, temp in enumerate(temps[2:]):
-                item = ir.Expr.static_getitem(self.get(temps[1]), k, index_var=None, loc=self.loc)
-                self.store(item, temp)
-
-        def op_MATCH_CLASS(self, inst, values, temps):
-            """case Class(...)"""
-            self.call(functools.partial(match.attributes_of, inst.arg), temps[0], values, temps[1])
-    for name, f in _QUESTIONS.items():
-        setattr(Front, "op_" + name, functools.partialmethod(_ask, f))
+        def item(self, value, k, res):
+            """res = value[k], with k a number"""
+            self.store(ir.Expr.static_getitem(self.get(value), k, index_var=None, loc=self.loc), res)
     return Front
-
-
-_QUESTIONS = {"GET_LEN": len, "MATCH_SEQUENCE": match.is_sequence, "MATCH_MAPPING": match.is_mapping,
-              "MATCH_KEYS": match.values_of}
-
-
-def _ask(self, f, inst, values, temps):
-    """An instruction of `match` that pushes f(values)."""
-    self.call(f, temps[0], values, temps[1])
 
 
 # ---- statements ----
