@@ -86,6 +86,18 @@ def _softplus(x):
     return M.log1p(M.exp(x))
 
 
+def _logaddexp(x, y):
+    return M.log(M.exp(x) + M.exp(y))
+
+
+def _gelu_erf(x):
+    return x * M.erfc(-x / M.sqrt(2)) / 2
+
+
+def _gelu_tanh(x):
+    return x * _logistic(M.sqrt(8 / M.pi) * (x + M.mpf(44715) / 1000000 * x ** 3))
+
+
 def _round_even(x):
     low = M.floor(x)
     gap = x - low
@@ -152,6 +164,8 @@ ELEMENTARY = [
            special=(((-0.0,), -0.0), ((-inf,), -1.0))),
     Scalar("exp2", _exp2, ((-40, 40),), 0.55, slope=1.6, curve=2.7, complex_at=Z,
            special=(((10.0,), 1024.0), ((-inf,), 0.0), ((-1.0,), 0.5))),
+    Scalar("exp10", lambda x: M.power(10, x), ((-15, 15),), 0.55, slope=1.6, curve=2.7,
+           special=(((3.0,), 1000.0), ((-inf,), 0.0), ((inf,), inf)), singular=(((-inf,), (0.0,)),)),
     Scalar("log", M.log, ((1e-6, 1e6),), 0.57, slope=0.5, curve=2, complex_at=Z,
            special=(((0.0,), -inf), ((-0.0,), -inf), ((1.0,), 0.0), ((-1.0,), nan), ((inf,), inf)),
            singular=(((0.0,), (inf,)),)),
@@ -166,6 +180,10 @@ ELEMENTARY = [
            singular=(((-inf,), (0.0,)), ((inf,), (0.0,)))),
     Scalar("softplus", _softplus, ((-40, 40),), 0.6, slope=0.6, curve=2, complex_at=Z,
            special=(((-inf,), 0.0), ((inf,), inf), ((1e4,), 1e4)), singular=(((inf,), (1.0,)),)),
+    Scalar("logaddexp", _logaddexp, ((-30, 30),) * 2, 0.6, narrow=0.51, slope=2, curve=4,
+           special=(((-inf, -inf), -inf), ((inf, inf), inf), ((inf, -inf), inf), ((-inf, 3.0), 3.0)),
+           singular=(((-inf, -inf), (0.0, 0.0)), ((inf, inf), (0.0, 0.0)), ((-inf, 0.0), (0.0, 1.0)),
+                     ((inf, -inf), (1.0, 0.0)), ((0.0, 0.0), (0.5, 0.5)))),
     Scalar("rsqrt", lambda x: 1 / M.sqrt(x), ((1e-6, 1e6),), 0.55, slope=2, curve=5, complex_at=Z,
            special=(((0.0,), inf), ((-1.0,), nan), ((inf,), 0.0))),
     Scalar("cbrt", _cbrt, ((-1e4, 1e4),), 0.55, slope=4, curve=9,
@@ -181,6 +199,10 @@ ELEMENTARY = [
            special=(((0.0,), 1.0), ((inf,), nan))),
     Scalar("tan", M.tan, ((-1.5, 1.5),), 0.6, slope=3, curve=6, complex_at=Z,
            special=(((-0.0,), -0.0),)),
+    Scalar("sinpi", M.sinpi, ((-30, 30),), 0.75, slope=2, curve=3,
+           special=(((-0.0,), -0.0), ((-1.0,), -0.0), ((1.5,), -1.0), ((inf,), nan))),
+    Scalar("cospi", M.cospi, ((-30, 30),), 0.75, slope=2, curve=3,
+           special=(((0.5,), 0.0), ((-1.5,), 0.0), ((1.0,), -1.0), ((inf,), nan))),
     Scalar("asin", M.asin, ((-0.99, 0.99),), 0.8, slope=2, curve=9, complex_at=Z[:3],
            special=(((-0.0,), -0.0), ((2.0,), nan)), singular=(((1.0,), (inf,)), ((-1.0,), (inf,)))),
     Scalar("acos", M.acos, ((-0.99, 0.99),), 0.8, slope=2, curve=9, complex_at=Z[:3],
@@ -209,6 +231,12 @@ ELEMENTARY = [
            special=(((-0.0,), -0.0), ((inf,), 1.0)), singular=(((inf,), (0.0,)),)),
     Scalar("erfc", M.erfc, ((-5, 5),), 4, narrow=0.51, slope=4, curve=None,
            special=(((inf,), 0.0), ((-inf,), 2.0))),
+    Scalar("gelu_erf", _gelu_erf, ((-12, 6),), 0.7, slope=4, curve=None,
+           special=(((-0.0,), -0.0), ((inf,), inf), ((-inf,), -0.0)),
+           singular=(((inf,), (1.0,)), ((-inf,), (0.0,)), ((0.0,), (0.5,)))),
+    Scalar("gelu_tanh", _gelu_tanh, ((-12, 6),), 0.6, slope=4, curve=None,
+           special=(((-0.0,), -0.0), ((inf,), inf), ((-inf,), -0.0)),
+           singular=(((inf,), (1.0,)), ((-inf,), (0.0,)), ((0.0,), (0.5,)))),
 ]
 
 

@@ -70,8 +70,7 @@ def logaddexp(x, y):
     def slow():
         near = d > -1000.0
         distant = top + exp_of_words(select(near, d, -1000.0), select(near, d_low, 0.0))
-        finite = select(x.eq(y), x, select(d > -INF, distant, top))
-        far = select(x.eq(x) & y.eq(y), finite, x + y)
+        far = select(x.eq(x) & y.eq(y), select(x.eq(y), x, distant), x + y)
         usable = cancelled & (d >= -700.0)
         precise = _near_zero(select(usable, top, -0.5), select(usable, other, -1.0))
         return (select(usable, precise, far),)

@@ -61,7 +61,7 @@ TWO = {
     "hypot": [((3.0, 4.0), 5.0), ((INF, NAN), INF), ((NAN, -INF), INF), ((0.0, -0.0), 0.0),
         ((1.0, NAN), NAN), ((5e-324, 0.0), 5e-324)],
     "logaddexp": [((-INF, -INF), -INF), ((INF, INF), INF), ((INF, -INF), INF), ((-INF, 3.0), 3.0),
-        ((1.0, NAN), NAN), ((NAN, INF), NAN)],
+        ((-0.0, -INF), 0.0), ((1.0, NAN), NAN), ((NAN, INF), NAN)],
 }
 CASES = [(name, (x,), y) for name, row in ONE.items() for x, y in row]
 CASES += [(name, x, y) for name, row in TWO.items() for x, y in row]

@@ -239,22 +239,18 @@ def logaddexp(x, y) -> Value:
     >>> logaddexp(tl.tensor(1000.0), 1000.0)
     tensor(1000.6931471805599, float64, shape (), cpu)
     """
-    return _log_add(x, y, el.exp, el.log1p, 1.0, "logaddexp")
+    return el.logaddexp(as_array(x, "logaddexp"), as_array(y, "logaddexp"))
 
 
 def logaddexp2(x, y) -> Value:
-    """log2(2**x + 2**y) without overflow."""
-    return _log_add(x, y, el.exp2, el.log1p, 1.4426950408889634, "logaddexp2")
-
-
-def _log_add(x, y, power_of, log_of, scale, name):
-    """max + log1p(power(min - max)); equal infinities are their own result."""
-    x, y = promote((as_array(x, name), as_array(y, name)), name, inexact=True)
+    """log2(2**x + 2**y) without overflow; equal infinities are their own result."""
+    operands = as_array(x, "logaddexp2"), as_array(y, "logaddexp2")
+    x, y = promote(operands, "logaddexp2", inexact=True)
     high, low = lo.maximum(x, y), lo.minimum(x, y)
     gap = ar.sub(low, high)
     same = lo.and_(lo.eq(low, high), isinf(high))
     safe = lo.where(same, 0.0, gap)
-    out = ar.add(lo.where(same, 0.0, high), ar.mul(log_of(power_of(safe)), scale))
+    out = ar.add(lo.where(same, 0.0, high), ar.mul(el.log1p(el.exp2(safe)), 1.4426950408889634))
     ends = lo.where(lo.gt(high, 0), math.inf, -math.inf)
     return lo.where(same, convert(ends, high.dtype), out)
 

@@ -116,6 +116,8 @@ def gelu(x, approximate: bool = False) -> Value:
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
     """
     x = as_inexact(x, "gelu")
+    if x.dtype.kind == "f":
+        return el.gelu_tanh(x) if approximate else el.gelu_erf(x)
     if approximate:
         inner = ar.mul(math.sqrt(2 / math.pi), ar.add(x, ar.mul(0.044715, el.integer_pow(x, 3))))
         return ar.mul(ar.mul(0.5, x), ar.add(1.0, el.tanh(inner)))

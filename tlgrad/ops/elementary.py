@@ -5,17 +5,21 @@ representable: expm1'(-40) is exp(-40), not y + 1.
 """
 from __future__ import annotations
 
+import math
+
 from tlgrad.core.dtypes import is_inexact
 from tlgrad.core.tensor import Tensor, frozen
 from tlgrad.errors import DTypeError
 from tlgrad.ops.arithmetic import add, direction, div, fma, mul, neg, sign, sub
 from tlgrad.ops.define import Elementwise, documented, elementwise, jvp_from_partials
-from tlgrad.ops.logic import and_, eq, gt, is_finite, where
+from tlgrad.ops.logic import and_, eq, gt, is_finite, lt, ne, not_, where
 from tlgrad.ops.promote import promote
 from tlgrad.softfloat import array as softfloat
 
 _CONSTANTS = {"ln2": 0.6931471805599453, "1/ln2": 1.4426950408889634,
-              "1/ln10": 0.4342944819032518, "2/sqrt(pi)": 1.1283791670955126}
+              "1/ln10": 0.4342944819032518, "2/sqrt(pi)": 1.1283791670955126, "pi": math.pi,
+              "ln10": 2.302585092994046, "1/sqrt(2)": 0.7071067811865476, "sqrt(8/pi)": 1.5957691216057308,
+              "1/sqrt(2 pi)": 0.3989422804014327, "0.044715": 0.044715}
 
 
 def _constant(name, like):
@@ -31,6 +35,8 @@ exp = elementwise("exp", "e to the power x.", [lambda y, x: y])
 expm1 = elementwise("expm1", "exp(x) - 1, accurate near 0.", [lambda y, x: exp(x)])
 exp2 = elementwise("exp2", "2 to the power x; exact for integers.",
                    [lambda y, x: mul(_constant("ln2", y), y)])
+exp10 = elementwise("exp10", "10 to the power x; exact for integers where the power is a float.",
+                    [lambda y, x: mul(_constant("ln10", y), y)], kinds="f")
 log = elementwise("log", "Natural logarithm of x; -inf at 0, NaN below.", [lambda y, x: div(1.0, x)])
 log1p = elementwise("log1p", "log(1 + x), accurate near 0.", [lambda y, x: div(1.0, add(1.0, x))])
 log2 = elementwise("log2", "Logarithm of x to base 2; exact for powers of 2.",
@@ -39,6 +45,25 @@ log10 = elementwise("log10", "Logarithm of x to base 10.", [lambda y, x: div(_co
 logistic = elementwise("logistic", "1 / (1 + exp(-x)), the logistic function (sigmoid).",
                        [lambda y, x: mul(y, logistic(neg(x)))])
 softplus = elementwise("softplus", "log(1 + exp(x)), without overflow.", [lambda y, x: logistic(x)])
+
+
+def _share(x, y):
+    """exp(x) / (exp(x) + exp(y)) with the rounding error of x - y made good; 0 where both are one infinity."""
+    same = eq(x, y)
+    gap = sub(where(same, 0, x), where(same, 0, y))
+    back = sub(x, gap)
+    lost = sub(sub(x, add(gap, back)), sub(y, back))          # of x - y; Knuth's sum of two numbers
+    lost = where(is_finite(lost), lost, 0)
+    share = logistic(gap)
+    right = add(share, mul(lost, mul(share, logistic(neg(gap)))))
+    return where(and_(same, not_(is_finite(x))), 0, right)
+
+
+logaddexp = elementwise("logaddexp", """
+    log(exp(x) + exp(y)) without overflow.
+
+    The derivative where both are the same infinity is 0 by convention.
+    """, [lambda z, x, y: _share(x, y), lambda z, x, y: _share(y, x)], kinds="f")
 
 # ---- powers ----
 
@@ -77,6 +102,10 @@ pow_ = elementwise("pow", """
 sin = elementwise("sin", "Sine of x in radians.", [lambda y, x: cos(x)])
 cos = elementwise("cos", "Cosine of x in radians.", [lambda y, x: neg(sin(x))])
 tan = elementwise("tan", "Tangent of x in radians.", [lambda y, x: add(1.0, mul(y, y))])
+sinpi = elementwise("sinpi", "sin(pi x), x in half turns: +-0 at integers.",
+                    [lambda y, x: mul(_constant("pi", x), cospi(x))], kinds="f")
+cospi = elementwise("cospi", "cos(pi x), x in half turns: +0 at half-integers.",
+                    [lambda y, x: neg(mul(_constant("pi", x), sinpi(x)))], kinds="f")
 
 
 def _one_minus_square(x):
@@ -168,6 +197,43 @@ erf = elementwise("erf", "Error function 2/sqrt(pi) integral of exp(-t^2) over [
                   [lambda y, x: mul(_constant("2/sqrt(pi)", x), _gaussian(x))])
 erfc = elementwise("erfc", "1 - erf(x), accurate in the right tail.",
                    [lambda y, x: neg(mul(_constant("2/sqrt(pi)", x), _gaussian(x)))])
+
+
+def _gelu_erf_slope(y, x):
+    """Phi(x) + x phi(x), phi's exponent with the rounding error of the square made good."""
+    inside = where(is_finite(x), x, 0)
+    square = mul(inside, inside)
+    lost = where(is_finite(square), fma(inside, inside, neg(square)), 0)
+    bell = mul(exp(mul(-0.5, square)), sub(1.0, mul(0.5, lost)))
+    below = mul(0.5, erfc(neg(mul(_constant("1/sqrt(2)", x), x))))
+    return add(below, mul(_constant("1/sqrt(2 pi)", x), mul(inside, bell)))
+
+
+gelu_erf = elementwise("gelu_erf", """
+    x Phi(x), Phi the normal distribution function: the Gaussian error linear unit.
+
+    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+    """, [_gelu_erf_slope], kinds="f")
+
+
+def _gelu_tanh_slope(y, x):
+    """s + x s (1 - s) (2u)', s = logistic(2u) = y / x: the quotient keeps its accuracy in the left tail."""
+    c, d = _constant("sqrt(8/pi)", x), _constant("0.044715", x)
+    square = mul(x, x)
+    angle = mul(c, add(x, mul(d, mul(square, x))))
+    left = lt(x, -1.0)
+    s = where(left, div(y, where(left, x, 1.0)), logistic(angle))
+    rest = mul(s, logistic(neg(angle)))
+    inside = where(ne(rest, 0), x, 0)
+    steep = mul(c, add(1.0, mul(3.0, mul(d, mul(inside, inside)))))
+    return add(s, mul(mul(inside, rest), steep))
+
+
+gelu_tanh = elementwise("gelu_tanh", """
+    x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, the form of `gelu_erf` with tanh.
+
+    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+    """, [_gelu_tanh_slope], kinds="f")
 
 
 # ---- integer powers ----

@@ -15,11 +15,11 @@ import math
 
 from mpmath import libmp
 
-from tlgrad.softfloat import gammas, ziv
+from tlgrad.softfloat import gammas, gaussian, turns, ziv
 from tlgrad.softfloat.arith import Environment, invalid, propagate, round_pack
 from tlgrad.softfloat.format import FINITE, INFINITE, NAN
 from tlgrad.softfloat.power import pow_settle
-from tlgrad.softfloat.settle import far, near, pole, tiny, top, whole
+from tlgrad.softfloat.settle import above, far, flat, near, pole, range_bits, tiny, top, whole
 
 REDUCTION_LIMIT = 1 << 22
 
@@ -39,35 +39,20 @@ def evaluate(name, fmt, *words, env=None):
     return ziv.ziv(fmt, EVALUATE[name], parts, env) if word is None else word
 
 
-def _flat(fmt):
-    """|x| beyond which exp(-|x|) cannot be seen beside 1."""
-    return fmt.F + 90
-
-
-def _above(x, bound):
-    return x.kind == INFINITE or (x.sig >> -x.exponent if x.exponent < 0 else
-                                  x.sig << min(x.exponent, 64)) >= bound
-
-
-def _range_bits(fmt):
-    """k such that exp of anything beyond 2**k leaves the range."""
-    return max(fmt.emax, fmt.F - fmt.emin).bit_length() + 2
-
-
 def _exponential(fmt, words, parts, env):
     (x,) = parts
     if x.kind == INFINITE:
         return fmt.zero() if x.sign else fmt.infinity()
     if x.sig == 0:
         return fmt.one
-    if top(x) > _range_bits(fmt):
+    if top(x) > range_bits(fmt):
         return far(fmt, 0, not x.sign, env)
     return near(fmt, 0, 1, 0, -1 if x.sign else 1, env) if tiny(fmt, x) else None
 
 
 def _exp2(fmt, words, parts, env):
     (x,) = parts
-    if x.kind == FINITE and x.sig and top(x) <= _range_bits(fmt):
+    if x.kind == FINITE and x.sig and top(x) <= range_bits(fmt):
         power = whole(x)
         if power is not None:
             return round_pack(fmt, 0, 1, power, env)
@@ -80,11 +65,20 @@ def _expm1(fmt, words, parts, env):
         return fmt.one | fmt.sign_bit if x.sign else fmt.infinity()
     if x.sig == 0:
         return words[0]
-    if x.sign and _above(x, _flat(fmt)):
+    if x.sign and above(x, flat(fmt)):
         return near(fmt, 1, 1, 0, -1, env)
-    if top(x) > _range_bits(fmt):
+    if top(x) > range_bits(fmt):
         return far(fmt, 0, True, env)
     return near(fmt, *x[1:], -1 if x.sign else 1, env) if tiny(fmt, x) else None
+
+
+def _exp10(fmt, words, parts, env):
+    (x,) = parts
+    if x.kind == FINITE and x.sig and not x.sign and top(x) <= range_bits(fmt):
+        power = whole(x)
+        if power is not None:
+            return far(fmt, 0, True, env) if power > fmt.emax else round_pack(fmt, 0, 5 ** power, power, env)
+    return _exponential(fmt, words, parts, env)
 
 
 def _logarithm(exact):
@@ -138,9 +132,9 @@ def _odd(direction, at_infinity=None, flattens=False, grows=False):
             return at_infinity(fmt, x.sign, env)
         if x.sig == 0:
             return words[0]
-        if flattens and _above(x, _flat(fmt)):
+        if flattens and above(x, flat(fmt)):
             return near(fmt, x.sign, 1, 0, -1, env)
-        if grows and top(x) > _range_bits(fmt):
+        if grows and top(x) > range_bits(fmt):
             return far(fmt, x.sign, True, env)
         return near(fmt, *x[1:], direction, env) if tiny(fmt, x) else None
     return settle
@@ -168,7 +162,7 @@ def _cosh(fmt, words, parts, env):
         return fmt.infinity()
     if x.sig == 0:
         return fmt.one
-    if top(x) > _range_bits(fmt):
+    if top(x) > range_bits(fmt):
         return far(fmt, 0, True, env)
     return near(fmt, 0, 1, 0, 1, env) if tiny(fmt, x) else None
 
@@ -223,7 +217,7 @@ def _atan2(fmt, words, parts, env):
         return _pi(fmt, y.sign, 0, env) if x.sign else words[0]
     if x.sig == 0:
         return _pi(fmt, y.sign, -1, env)
-    if x.sign or top(y) - top(x) > -_flat(fmt):
+    if x.sign or top(y) - top(x) > -flat(fmt):
         return None
     extra = 2 * fmt.F + 80
     quotient, rest = divmod(y.sig << extra, x.sig)
@@ -235,7 +229,7 @@ def _erf(fmt, words, parts, env):
     (x,) = parts
     if x.kind == FINITE and x.sig == 0:
         return words[0]
-    if _above(x, math.isqrt(fmt.F + 90) + 1):
+    if above(x, math.isqrt(fmt.F + 90) + 1):
         return near(fmt, x.sign, 1, 0, -1, env) if x.kind == FINITE else (
             fmt.one | (fmt.sign_bit if x.sign else 0))
     return None
@@ -247,9 +241,9 @@ def _erfc(fmt, words, parts, env):
         return fmt.power_of_two(1) if x.sign else fmt.zero()
     if x.sig == 0:
         return fmt.one
-    if x.sign and _above(x, math.isqrt(fmt.F + 90) + 1):
+    if x.sign and above(x, math.isqrt(fmt.F + 90) + 1):
         return near(fmt, 0, 1, 1, -1, env)
-    if not x.sign and _above(x, math.isqrt(fmt.F - fmt.emin + 8) + 1):
+    if not x.sign and above(x, math.isqrt(fmt.F - fmt.emin + 8) + 1):
         return far(fmt, 0, False, env)
     return near(fmt, 0, 1, 0, 1 if x.sign else -1, env) if tiny(fmt, x) else None
 
@@ -260,9 +254,9 @@ def _logistic(fmt, words, parts, env):
         return fmt.zero() if x.sign else fmt.one
     if x.sig == 0:
         return fmt.power_of_two(-1)
-    if not x.sign and _above(x, _flat(fmt)):
+    if not x.sign and above(x, flat(fmt)):
         return near(fmt, 0, 1, 0, -1, env)
-    if x.sign and top(x) > _range_bits(fmt):
+    if x.sign and top(x) > range_bits(fmt):
         return far(fmt, 0, False, env)
     return near(fmt, 0, 1, -1, -1 if x.sign else 1, env) if tiny(fmt, x) else None
 
@@ -271,10 +265,27 @@ def _softplus(fmt, words, parts, env):
     (x,) = parts
     if x.kind == INFINITE:
         return fmt.zero() if x.sign else fmt.infinity()
-    if not x.sign and _above(x, _flat(fmt)):
+    if not x.sign and above(x, flat(fmt)):
         return near(fmt, 0, x.sig, x.exponent, 1, env)
-    if x.sign and top(x) > _range_bits(fmt):
+    if x.sign and top(x) > range_bits(fmt):
         return far(fmt, 0, False, env)
+    return None
+
+
+def _logaddexp(fmt, words, parts, env):
+    x, y = parts
+    if INFINITE in (x.kind, y.kind):
+        first = x.kind == INFINITE and not x.sign or y.kind == INFINITE and y.sign
+        word, part = (words[0], x) if first else (words[1], y)
+        return word if part.kind == INFINITE or part.sig else fmt.zero()
+    values = ziv.to_mpf(x), ziv.to_mpf(y)
+    if libmp.mpf_lt(*values):
+        x, y = y, x
+    if not x.sig:
+        return far(fmt, 0, False, env) if y.sig and top(y) > range_bits(fmt) else None
+    gap = libmp.mpf_abs(libmp.mpf_sub(*values, 64))
+    if libmp.mpf_gt(gap, libmp.from_int(flat(fmt) + max(0, -top(x)))):
+        return near(fmt, *x[1:], -1 if x.sign else 1, env)
     return None
 
 
@@ -350,9 +361,10 @@ SETTLE = {
     "asin": _within_one(1, lambda fmt, sign, env: _pi(fmt, sign, -1, env)), "acos": _acos,
     "atan": _odd(-1, lambda fmt, sign, env: _pi(fmt, sign, -1, env)), "atan2": _atan2,
     "erf": _erf, "erfc": _erfc, "cbrt": _cbrt, "pow": pow_settle, "hypot": _hypot,
-    "logistic": _logistic, "softplus": _softplus, "rsqrt": _rsqrt, **gammas.SETTLE,
+    "logistic": _logistic, "softplus": _softplus, "rsqrt": _rsqrt, "exp10": _exp10,
+    "logaddexp": _logaddexp, **gammas.SETTLE, **turns.SETTLE, **gaussian.SETTLE,
 }
-EVALUATE = {**ziv.EVALUATE, **gammas.EVALUATE}
+EVALUATE = {**ziv.EVALUATE, **gammas.EVALUATE, **turns.EVALUATE, **gaussian.EVALUATE}
 FUNCTIONS = tuple(SETTLE)
 
 
@@ -364,11 +376,12 @@ _CONSTANTS = {
     "1/ln10": lambda prec: libmp.mpf_rdiv_int(1, libmp.mpf_ln10(prec + 4), prec),
     "2/sqrt(pi)": lambda prec: libmp.mpf_rdiv_int(
         2, libmp.mpf_sqrt(libmp.mpf_pi(prec + 8), prec + 8), prec),
+    **gaussian.CONSTANTS,
 }
 
 
 def constant(name, fmt):
-    """The word nearest to "pi", "ln2", "ln10", "1/ln2", "1/ln10" or "2/sqrt(pi)".
+    """The word nearest to a constant of `_CONSTANTS`: "pi", "ln2", "ln10", "1/ln2", "2/sqrt(pi)", ...
 
     >>> from tlgrad.softfloat.format import binary64
     >>> hex(constant("pi", binary64))

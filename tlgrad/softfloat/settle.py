@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from tlgrad.softfloat.arith import DIVIDE_BY_ZERO, round_pack
+from tlgrad.softfloat.format import INFINITE
 
 
 def top(x):
@@ -12,6 +13,22 @@ def top(x):
 def tiny(fmt, x):
     """Whether 1 + x, and x + x**2, differ from 1 and x by less than any rounding can see."""
     return top(x) < -(fmt.F + 80)
+
+
+def flat(fmt):
+    """|x| beyond which exp(-|x|) cannot be seen beside 1."""
+    return fmt.F + 90
+
+
+def above(x, bound):
+    """Whether the magnitude of a decoded number is at least an integer."""
+    return x.kind == INFINITE or (x.sig >> -x.exponent if x.exponent < 0 else
+                                  x.sig << min(x.exponent, 64)) >= bound
+
+
+def range_bits(fmt):
+    """k such that exp of anything beyond 2**k leaves the range."""
+    return max(fmt.emax, fmt.F - fmt.emin).bit_length() + 2
 
 
 def near(fmt, sign, sig, exponent, direction, env):

@@ -75,6 +75,12 @@ def exp2(x, prec):
     return mpf_exp(mpf_mul(x, libmp.mpf_ln2(wide), wide), prec)
 
 
+def exp10(x, prec):
+    """10**x."""
+    wide = prec + max(0, magnitude(x)) + 8
+    return mpf_exp(mpf_mul(x, libmp.mpf_ln10(wide), wide), prec)
+
+
 def power(x, y, prec):
     """|x|**y."""
     wide = prec + max(0, magnitude(y) + 24) + 24
@@ -89,6 +95,22 @@ def logistic(x, prec):
 def softplus(x, prec):
     """log(1 + exp(x))."""
     return log1p(mpf_exp(x, prec + 8), prec)
+
+
+def logaddexp(x, y, prec):
+    """log(exp(x) + exp(y)), at a precision that grows until what x and the logarithm cancel is paid for."""
+    if libmp.mpf_lt(x, y):
+        x, y = y, x
+    extra = 16
+    while True:
+        wide = prec + extra
+        gap = mpf_add(y, mpf_neg(x), wide + max(0, magnitude(x), magnitude(y)))
+        tail = log1p(mpf_exp(gap, wide), wide)
+        total = mpf_add(x, tail, wide)
+        lost = magnitude(tail) - magnitude(total) if total[1] else wide
+        if lost + 12 <= extra:
+            return total
+        extra = 2 * extra + lost
 
 
 def acosh(x, prec):
@@ -112,5 +134,5 @@ EVALUATE = {
     "asinh": libmp.mpf_asinh, "acosh": acosh, "atanh": libmp.mpf_atanh,
     "asin": libmp.mpf_asin, "acos": acos, "atan": libmp.mpf_atan, "atan2": libmp.mpf_atan2,
     "erf": libmp.mpf_erf, "erfc": libmp.mpf_erfc, "pow": power, "logistic": logistic,
-    "softplus": softplus,
+    "softplus": softplus, "exp10": exp10, "logaddexp": logaddexp,
 }

@@ -26,7 +26,7 @@ from tlgrad.special.distributions import (bdtr, bdtrc, betaincc, btdtr, chdtr, c
                                           nbdtr, nbdtrc, pdtr, pdtrc, stdtr)
 
 __all__ = ["bdtr", "bdtrc", "beta", "betainc", "betaincc", "betaincinv", "betaln", "binom", "boxcox",
-           "boxcox1p", "btdtr", "cbrt", "chdtr", "chdtrc", "chdtri", "comb", "dawsn", "digamma",
+           "boxcox1p", "btdtr", "cbrt", "chdtr", "chdtrc", "chdtri", "comb", "cospi", "dawsn", "digamma",
            "ellipe", "ellipk", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "exp1",
            "exp10", "exp2", "expi", "expit", "expm1", "expn", "exprel", "factorial", "fdtr",
            "fdtrc", "fresnel", "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",
@@ -35,12 +35,12 @@ __all__ = ["bdtr", "bdtrc", "beta", "betainc", "betaincc", "betaincinv", "betaln
            "k1", "k1e", "kl_div", "kn", "kv", "kve", "lgamma", "log1p", "log_expit", "log_ndtr",
            "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "nbdtr", "nbdtrc",
            "ndtr", "ndtri", "owens_t", "pdtr", "pdtrc", "poch", "polygamma", "pseudo_huber", "psi",
-           "rel_entr", "rgamma", "round", "sici", "sinc", "softmax", "spence", "stdtr",
+           "rel_entr", "rgamma", "round", "sici", "sinc", "sinpi", "softmax", "spence", "stdtr",
            "wrightomega", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta"]
 
 erf, erfc = el.erf, el.erfc
 cbrt, exp2, expm1, log1p, round = el.cbrt, el.exp2, el.expm1, el.log1p, ar.round_
-expit = el.logistic
+expit, sinpi, cospi = el.logistic, el.sinpi, el.cospi
 lgamma = gammaln = loggamma = prim.lgamma
 digamma = psi = prim.digamma
 gamma, rgamma = prim.gamma, prim.rgamma
@@ -196,7 +196,8 @@ def chdtri(v, p) -> Value:
 
 def exp10(x) -> Value:
     """10^x."""
-    return el.pow_(10.0, as_inexact(x, "exp10"))
+    x = as_inexact(x, "exp10")
+    return el.pow_(10.0, x) if x.dtype.kind == "c" else el.exp10(x)
 
 
 def boxcox(x, lmbda) -> Value:

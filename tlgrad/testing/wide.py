@@ -35,6 +35,7 @@ def _through_mpmath(f):
     return np.frompyfunc(one, 1, 1)
 
 
+_PI = np.longdouble("3.14159265358979323846264338327950288")
 _LOGICAL = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert}
 
 #: elementwise intrinsics on longdouble (and its complex companion)
@@ -55,6 +56,10 @@ WIDE: dict[str, Callable] = {
     "logistic": _logistic, "softplus": lambda x: np.logaddexp(x, 0), "logaddexp": np.logaddexp,
     "erf": lambda x: _through_mpmath(mpmath.erf)(x).astype(np.longdouble),
     "erfc": lambda x: _through_mpmath(mpmath.erfc)(x).astype(np.longdouble),
+    "exp10": lambda x: np.power(np.longdouble(10), x), "sinpi": lambda x: np.sin(_PI * np.fmod(x, 2)),
+    "cospi": lambda x: np.cos(_PI * np.fmod(x, 2)),
+    "gelu_erf": lambda x: x * WIDE["erfc"](-x * np.sqrt(np.longdouble(0.5))) / 2,
+    "gelu_tanh": lambda x: x * _logistic(np.sqrt(8 / _PI) * (x + np.longdouble("0.044715") * x ** 3)),
     "integer_pow": lambda x, n: np.power(x, n), "direction": _direction, **_LOGICAL}
 
 #: primitives whose meaning only moves, compares or adds up entries, of any NumPy dtype
