@@ -63,6 +63,20 @@ def test_logaddexp_at_infinities(x, y, value, slopes):
     assert out.item() == value and tuple(g.item() for g in grads) == slopes
 
 
+@pytest.mark.parametrize("f", [tn.gelu, lambda x: tn.gelu(x, True), lambda x: tn.logaddexp(x, 0.3)],
+                         ids=["gelu", "gelu-tanh", "logaddexp"])
+def test_slopes_far_out_and_their_slopes_are_the_limits(f):
+    for x in (inf, 1e200, -1e200, -inf):
+        assert tl.grad(f)(x).item() == (x > 0) and tl.grad(tl.grad(f))(x).item() == 0
+
+
+def test_complex_arguments_of_gelu_and_exp10():
+    z = 1 + 2j
+    inner = np.sqrt(2 / np.pi) * (z + 0.044715 * z ** 3)
+    np.testing.assert_allclose(complex(tn.gelu(tl.tensor(z), True).item()), 0.5 * z * (1 + np.tanh(inner)), 1e-14)
+    np.testing.assert_allclose(complex(tl.special.exp10(tl.tensor(z)).item()), 10.0 ** z, 1e-14)
+
+
 def test_spread_of_constant_data():
     x = tl.tensor([1.0, 1.0, 1.0])
     for f in (tn.std, tn.var, lambda x: tn.std(x)**2):

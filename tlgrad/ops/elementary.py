@@ -219,14 +219,17 @@ gelu_erf = elementwise("gelu_erf", """
 def _gelu_tanh_slope(y, x):
     """s + x s (1 - s) (2u)', s = logistic(2u) = y / x: the quotient keeps its accuracy in the left tail."""
     c, d = _constant("sqrt(8/pi)", x), _constant("0.044715", x)
-    square = mul(x, x)
-    angle = mul(c, add(x, mul(d, mul(square, x))))
-    left = lt(x, -1.0)
-    s = where(left, div(y, where(left, x, 1.0)), logistic(angle))
-    rest = mul(s, logistic(neg(angle)))
-    inside = where(ne(rest, 0), x, 0)
-    steep = mul(c, add(1.0, mul(3.0, mul(d, mul(inside, inside)))))
-    return add(s, mul(mul(inside, rest), steep))
+
+    def angle(v):
+        return mul(c, add(v, mul(d, mul(mul(v, v), v))))
+    size = angle(where(gt(x, 0), neg(x), x))
+    curved = ne(logistic(size), 0)                 # elsewhere s (1 - s) underflows: no slope of the slope
+    v = where(curved, x, 0)
+    left = and_(curved, lt(x, -1.0))
+    s = where(left, div(where(left, y, 0), where(left, x, 1.0)), logistic(angle(v)))
+    steep = mul(c, add(1.0, mul(3.0, mul(d, mul(v, v)))))
+    slope = add(s, mul(mul(v, mul(s, logistic(neg(angle(v))))), steep))
+    return where(curved, slope, where(gt(x, 0), 1.0, 0.0))
 
 
 gelu_tanh = elementwise("gelu_tanh", """
