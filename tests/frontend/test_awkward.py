@@ -1,8 +1,11 @@
 """Awkward small functions, each entry by entry against plain Python: words, or the exception."""
+import contextlib
 import functools
 import math
 
 import pytest
+
+import tlgrad as tl
 
 from frontend.same_as_python import ONE, TWO, differences
 
@@ -267,6 +270,57 @@ def in_finally(x):
     return s
 
 
+def side(x): return 1.0 if x > 0 else 2.0
+
+
+# Python runs these on symbols (`with` is not read): what asks for an answer passes through their handlers
+
+@case(*ONE)
+def asks_again_in_finally(x):
+    with contextlib.nullcontext(): m = 2
+    try:
+        if not x < 0: raise ValueError(1)
+    except ValueError: m = 3
+    finally: y = side(x)
+    return m + 10 * y
+
+
+@case(*ONE)
+def question_in_except_exception(x):
+    with contextlib.nullcontext(): pass
+    try:
+        if x > 1: return 5.0
+        y = 1.0
+    except Exception: y = 2.0
+    return y + x
+
+
+@case(*ONE)
+def question_in_bare_except(x):
+    with contextlib.nullcontext(): pass
+    try: return 5.0 if x > 1 else 1.0
+    except: return 2.0          # noqa: E722
+
+
+@case(*ONE)
+def returns_in_finally(x):
+    with contextlib.nullcontext(): m = 1.0
+    try:
+        if x > 1: m = 2.0
+    finally: return m
+
+
+@case(*ONE)
+def list_by_path_and_finally(x):
+    M = [x]; m = 2
+    try:
+        if not x < 0: raise ValueError(1)
+    except ValueError: m, M = 3, [x + 1]
+    finally: y = side(x)
+    M.append(y)
+    return m + M[1]
+
+
 @case(*ONE)
 def walrus(x): return y + 1 if (y := x * x) > 2 else y
 
@@ -278,3 +332,12 @@ def dict_dispatch(x): return {True: lambda: x * 2, False: lambda: -x}[bool(x > 1
 @pytest.mark.parametrize("f, inputs", CASES, ids=[f.__name__ for f, _ in CASES])
 def test_awkward_functions_agree_with_python(f, inputs):
     assert differences(f, list(inputs)) == []
+
+
+def test_a_function_does_not_catch_what_refuses_it():
+    def entry(x):
+        with contextlib.nullcontext(): pass
+        try: return [1.0, 2.0, 3.0][int(x)]
+        except Exception: return 0.0
+    with pytest.raises(tl.errors.ScalarFunctionError, match="a Python number is needed here"):
+        tl.map(entry)(tl.tensor([0.0, 1.0, 2.0]))

@@ -107,7 +107,7 @@ class Calls:
     def invoke(self, f, g, vals, sink=None):
         """Interpret a call: its exits and their tag."""
         frame = Frame(f, g, vals, sink)
-        saved = self.decisions, self.cursor, self.raised
+        saved = self.decisions, self.cursor, self.raised, self.left
         self.stack.append(frame)
         snap, failed = self.snapshot(), None
         try:
@@ -119,7 +119,7 @@ class Calls:
             failed = u
         finally:
             self.stack.pop()
-            self.decisions, self.cursor, self.raised = saved
+            self.decisions, self.cursor, self.raised, self.left = saved
         if failed:
             self.install(snap)
             return self.invoke_tree(f, vals, failed)

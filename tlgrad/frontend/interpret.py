@@ -66,7 +66,7 @@ class Regions:
         """One statement: None to go on, or where control went."""
         body = fr.g.blocks[label]
         s = body[idx]
-        self.decisions, self.cursor, self.raised = decisions, 0, None
+        self.decisions, self.cursor, self.raised, self.left = decisions, 0, None, None
         base = self.snapshot() if self.heap and may_split(s) else None
         try:
             fault = self.fault(s, env) if fr.g.tries and not nofault and guarded(body, idx) else None
@@ -75,6 +75,8 @@ class Regions:
             if s.kind in TERMINATORS or idx == len(body) - 1:
                 return self.terminator(fr, label, s, env, stops)
             self.statement(fr, s, env)
+            if self.left is not None:       # host code has caught it
+                raise self.left
         except Split as q:              # bool(symbol) inside host code: this statement under both answers
             if base is not None:
                 self.install(base)

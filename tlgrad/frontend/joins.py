@@ -38,9 +38,9 @@ class Joins:
         try:
             for arm in arms:
                 self.install(snap)
-                block, saved = Block(self.block), (self.decisions, self.cursor)
+                block, saved = Block(self.block), (self.decisions, self.cursor, self.left)
                 done.append((block, *self.inside(block, lambda: arm(dict(env), inner))))
-                self.decisions, self.cursor = saved
+                self.decisions, self.cursor, self.left = saved
             exits, tag = self.merge(fr, pred, *done)
         except Unmergeable as u:
             if u.target not in joins:

@@ -80,7 +80,7 @@ class State:
         self.trees: set = set()
         self.active: dict = {}
         self.stack: list = []
-        self.decisions, self.cursor, self.raised = (), 0, None
+        self.decisions, self.cursor, self.raised, self.left = (), 0, None, None
         self.forbid = self.work = self.steps = 0
         self.blame = ""                            # where two paths last met without a common kind
 
@@ -89,9 +89,15 @@ class State:
     def check_may_emit(self):
         """Count one operation; refuse while a loop is tried as plain Python, or over budget."""
         if self.forbid:
-            raise Emitted
+            self.leave(Emitted())
         self.spend(1, f"the function unrolls to more than {BUDGET} operations",
                    "use a range loop whose body does not need a concrete index, or a while loop")
+
+    def leave(self, control):
+        """Leave host code.  The first reason counts: what host code then does in `except` or `finally`
+        belongs to no path."""
+        self.left = self.left or control
+        raise self.left
 
     def spend(self, amount, what, fix):
         """Use up some of the budget."""

@@ -155,17 +155,18 @@ class Statements:
 
     def need_number(self, symbol):
         """Python asked a traced value for its number."""
-        self.fail("a Python number is needed here, but the value is only known when the program runs",
-                  "use the traced value itself, a math function, or read a table by index", NeedConcrete)
+        try:
+            self.fail("a Python number is needed here, but the value is only known when the program runs",
+                      "use the traced value itself, a math function, or read a table by index", NeedConcrete)
+        except NeedConcrete as refusal:
+            self.leave(refusal)
 
     def decide(self, symbol):
         """bool(symbol) in host code: the answer of this replay, or a split of the statement."""
         if self.cursor < len(self.decisions):
             self.cursor += 1
             return self.decisions[self.cursor - 1]
-        if self.forbid:
-            raise Emitted
-        raise Split(meaning.truth(symbol))
+        self.leave(self.left or (Emitted() if self.forbid else Split(meaning.truth(symbol))))
 
     def host(self, fn, *args, **kwargs):
         """Run Python itself; an exception becomes the error of the entries that come here."""
