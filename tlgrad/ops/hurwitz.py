@@ -18,6 +18,25 @@ _BERNOULLI = [b / factorial(2 * j) for j, b in enumerate(
     (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798), 1)]
 
 
+#: below it SciPy, which adds the terms before 0 one by one, gives way to a closed form
+_FAR = -16.0
+
+
+def zeta(s, q):
+    """The sum over k >= 0 of (k + q)^-s; inf at q = 0, -1, -2, ..., NaN for q < 0 unless s is an integer.
+
+    Far below zero, with q = f - n and 0 < f < 1, the terms before 0 are those of two sums over positive numbers:
+    zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, n + 1 - f)).
+    """
+    from scipy import special
+    far = (q < _FAR) & (q != np.floor(q)) & (s == np.floor(s))
+    out = np.asarray(special.zeta(s, np.where(far, 1.0, q)))
+    n, f = -np.floor(q), q - np.floor(q)
+    f = np.where(far, f, 0.5)
+    before = special.zeta(s, 1 - f) - special.zeta(s, np.where(far, n, 0.0) + (1 - f))
+    return np.where(far, special.zeta(s, f) + (1 - 2 * (s % 2)) * before, out)
+
+
 def derivatives_by_s(m, s, q):
     """Z_m(s, q) entry by entry; m = 0, 1, 2, ...  NaN outside s > 1, q > 0."""
     out = np.full(s.shape, np.nan)

@@ -58,7 +58,8 @@ polygamma = special("polygamma", "The n-th derivative of digamma at x, n = 0, 1,
 def _polygamma(n, x):
     from scipy import special as sc
     n, wide = np.asarray(n, np.float64), np.asarray(x, np.float64)
-    return np.asarray(np.where(n == 0, sc.digamma(wide), sc.polygamma(n.astype(np.int64), wide))).astype(x.dtype)
+    derivative = (2 * (n % 2) - 1) * sc.gamma(n + 1) * hurwitz.zeta(n + 1, wide)
+    return np.asarray(np.where(n == 0, meaning.INTRINSICS["digamma"](wide), derivative)).astype(x.dtype)
 
 
 gamma = elementwise("gamma", "Gamma function: (x - 1)! for x = 1, 2, ...; NaN at -1, -2, ....",
@@ -81,7 +82,8 @@ def _odd(n):
 
 
 zeta = special("zeta", "Hurwitz zeta: sum over k >= 0 of (k + q)^-s, s > 1.", [
-    lambda y, s, q: zeta_by_s(1.0, s, q), lambda y, s, q: neg(mul(s, zeta(add(s, 1.0), q)))], names="s q")
+    lambda y, s, q: zeta_by_s(1.0, s, q), lambda y, s, q: neg(mul(s, zeta(add(s, 1.0), q)))], names="s q",
+    run=quadrature.in_double(hurwitz.zeta))
 zeta_by_s = special("zeta_by_s", "The m-th derivative of the Hurwitz zeta function by s, m = 0, 1, 2, ....", [
     no_derivative("zeta_by_s", "m", "it is an integer"), lambda y, m, s, q: zeta_by_s(add(m, 1.0), s, q),
     lambda y, m, s, q: neg(add(mul(s, zeta_by_s(m, add(s, 1.0), q)), _lower_zeta(m, add(s, 1.0), q)))],

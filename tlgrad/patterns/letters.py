@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from tlgrad.patterns.messages import Fault
-from tlgrad.patterns.parse import ELLIPSIS, Einsum, parse_einsum, spans
+from tlgrad.patterns.messages import Fault, quoted
+from tlgrad.patterns.parse import ELLIPSIS, Einsum, no_such_axis, parse_einsum, spans
 
 _CHUNK = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 
@@ -57,10 +57,10 @@ def _checked(letters: Einsum, pattern) -> Einsum:
     """Fault for an output letter that occurs twice, or in no operand."""
     for name, count in Counter(letters.out).items():
         if count > 1:
-            raise Fault(f"output axis {name!r} occurs twice", spans_of_letter(pattern, name)[-1])
+            at = spans_of_letter(pattern, name)[-1]
+            raise Fault(f"output axis {name!r} occurs twice", at, quoted(pattern[:at[0]] + pattern[at[1]:]))
         if not any(name in t for t in letters.terms):
-            raise Fault(f"output axis {name!r} is not an axis of any operand",
-                        spans_of_letter(pattern, name)[-1])
+            raise no_such_axis(pattern, name, spans_of_letter(pattern, name)[-1], letters)
     return letters
 
 

@@ -12,6 +12,7 @@ Manipulations with Einstein-like Notation", ICLR 2022), with diagonals and unit 
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -220,8 +221,17 @@ def parse_einsum(pattern: str) -> Einsum:
             if name is ELLIPSIS:
                 raise Fault("ellipsis on the right but not on the left", spans(pattern, name)[-1],
                             quoted("... " + pattern.lstrip()))
-            raise Fault(f"output axis {name!r} is not an axis of any operand", spans(pattern, name)[-1])
+            raise no_such_axis(pattern, name, spans(pattern, name)[-1], Einsum(tuple(terms), out))
     return Einsum(tuple(terms), out)
+
+
+def no_such_axis(pattern: str, name, span: tuple[int, int], syntax: Einsum) -> Fault:
+    """An output axis that no operand has; the pattern to write has the nearest one that is free, or none there."""
+    free = [n for n in dict.fromkeys(n for t in syntax.terms for n in t)
+            if n is not ELLIPSIS and n not in syntax.out]
+    better = (get_close_matches(name, free, 1, 0.5) or free or [""])[0]
+    return Fault(f"output axis {name!r} is not an axis of any operand", span,
+                 quoted(pattern[:span[0]] + better + pattern[span[1]:]))
 
 
 def _term(found, repeats):
