@@ -10,6 +10,7 @@ from tlgrad.backends.numba_cpu.njit import numbers_of, to_numba
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.codegen.python_text import python_text
 from tlgrad.api.inspecting import make_jaxpr
+from tlgrad.api.picture import draw
 
 
 class KernelView:
@@ -47,12 +48,19 @@ class KernelView:
 
 
 class Kernels(tuple):
-    """The kernels of a call in order; `steps` is the Python text that runs them."""
+    """The kernels of a call in order; `steps` is the Python text that runs them.
+
+    A notebook shows them as a picture (SVG): what is launched, and what each launch reads.
+    """
 
     steps: str
+    plan: Plan
 
     def __repr__(self):
         return "\n\n".join([*map(repr, self), self.steps])
+
+    def _repr_svg_(self):
+        return draw(self.plan)
 
 
 def kernels(f: Callable) -> Callable:
@@ -70,6 +78,6 @@ def kernels(f: Callable) -> Callable:
     def shown(*args, **kwargs) -> Kernels:
         plan = Plan(make_jaxpr(f)(*args, **kwargs).jaxpr)
         out = Kernels(KernelView(lowered, compiled) for lowered, compiled in plan.kernels)
-        out.steps = plan.source
+        out.steps, out.plan = plan.source, plan
         return out
     return shown

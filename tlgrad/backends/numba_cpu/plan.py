@@ -57,6 +57,17 @@ def sums_alone(step: Step) -> bool:
             and len(step.reduced) < len(step.space) and rows_last(step.space, step.reduced) is False)
 
 
+def work_of(run: list[Step]) -> str:
+    """How a run of steps is done: one kernel made for it, or one that is at hand."""
+    step, eqn = run[0], run[0].eqns[0]
+    if len(run) > 1:
+        return "chain"
+    if step.kind == "group" and not sums_alone(step):
+        return "kernel"
+    return ("contraction" if can_contract(eqn) else "sum" if can_sum(eqn) else "rows" if can_place(eqn)
+            else "primitive")
+
+
 def runs_primitive(step: Step) -> bool:
     """True for a step that no kernel does: its primitive runs, and may raise."""
     eqn = step.eqns[0]
@@ -90,6 +101,8 @@ class Plan:
         self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
                                           "packed": contiguous, "ndarray": np.ndarray, "Error": TlgradError}
         self.lines: list[str] = []
+        #: what is done, in order: how, and the steps it is for
+        self.work: list[tuple[str, list[Step]]] = []
         with collector_paused():
             self.jaxpr = optimise(jaxpr)
             self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
@@ -109,20 +122,16 @@ class Plan:
             self.names[var] = f"a{k}"
             large = var.aval.size * var.aval.dtype.itemsize >= LARGE
             self.lines.append(f"a{k} = packed(a{k})" if large else f"a{k} = contiguous(a{k}, None, 'C')")
-        for step, *more in in_runs(self.grouping):
-            eqn = step.eqns[0]
-            if more:
-                self._chain([step, *more])
-            elif step.kind == "group" and not sums_alone(step):
-                self._group(step)
-            elif can_contract(eqn):
-                self._contraction(eqn)
-            elif can_sum(eqn):
-                self._sum(eqn)
-            elif can_place(eqn):
-                self._places(eqn)
+        for run in in_runs(self.grouping):
+            work = work_of(run)
+            self.work.append((work, run))
+            if work == "chain":
+                self._chain(run)
+            elif work == "kernel":
+                self._group(run[0])
             else:
-                self._host(eqn)
+                {"contraction": self._contraction, "sum": self._sum, "rows": self._places,
+                 "primitive": self._host}[work](run[0].eqns[0])
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
         lines = [*self.lines, f"return [{', '.join(outs)}]"]
         if any(map(runs_primitive, self.grouping.steps)):
