@@ -1,4 +1,4 @@
-"""A compiled program as a picture: inputs on the left, what is launched in columns by depth, results on the right."""
+"""A compiled program as a picture: inputs on the left, launches in columns by depth, results on the right."""
 from __future__ import annotations
 
 from collections import Counter
