@@ -239,7 +239,7 @@ def test_tanh_derivatives(n):
     assert float(f(0.5)) == pytest.approx(TANH[n], rel=4e-15)
 
 
-@pytest.mark.parametrize("n, right", enumerate([0.0, 1.0, 0.0, -2.0, 0.0, 16.0]), ids=lambda n: f"C020-{n}")
+@pytest.mark.parametrize("n, right", list(enumerate([0.0, 1.0, 0.0, -2.0, 0.0, 16.0])), ids=lambda n: f"C020-{n}")
 def test_tanh_derivatives_at_0(n, right):
     assert float(tl.derivative(tl.tanh, [1.0] * n)(0.0)) == pytest.approx(right, abs=1e-13)
 
