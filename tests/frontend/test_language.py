@@ -36,6 +36,10 @@ def _(x, n): return x * 2 if x > n else x - n if x > 0 else -x
 def _(x, n): return x * 3 if x > 0 and not x > n or x < -2 else (x and 1.5) or n
 
 
+@word("formats with a conversion")
+def _(x, n): return x + len(f"{'ab'!r:<8}|") + 10 * len(f"{'ab'!r}") + 100 * len(f"{'ab':>5}")
+
+
 @word("chained comparison")
 def _(x, n): return x * x if 0 < x <= n < 5 else -x
 

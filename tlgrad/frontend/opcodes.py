@@ -18,8 +18,9 @@ class StackEffects:
 
     def op_FORMAT_VALUE(self, state, inst):
         spec = {"spec": state.pop()} if inst.arg & 4 else {}
-        value, strvar, res = state.pop(), state.make_temp(), state.make_temp()
-        state.append(inst, value=value, res=res, strvar=strvar, **spec)
+        value, shown = state.pop(), [state.make_temp() for _ in range(2)]
+        strvar, res = state.make_temp(), state.make_temp()
+        state.append(inst, value=value, res=res, strvar=strvar, shown=shown, **spec)
         state.push(res)
 
     def op_IMPORT_NAME(self, state, inst):
@@ -70,10 +71,13 @@ class Meanings:
     Made of `call`, `constant`, `attribute` and `item`, each of which writes one statement.
     """
 
-    def op_FORMAT_VALUE(self, inst, value, res, strvar, spec=None):
-        """f"{value!r:spec}": also with a format."""
-        f = format if spec else _CONVERSIONS[inst.arg & 3]
-        self.call(f, strvar, (value, spec) if spec else (value,), res)
+    def op_FORMAT_VALUE(self, inst, value, res, strvar, shown, spec=None):
+        """f"{value!r:spec}": the conversion comes before the format."""
+        conversion = _CONVERSIONS[inst.arg & 3]
+        if spec and inst.arg & 3:
+            self.call(conversion, shown[0], (value,), shown[1])
+            value = shown[1]
+        self.call(format if spec else conversion, strvar, (value, spec) if spec else (value,), res)
 
     def op_IMPORT_NAME(self, inst, level, names, temps, res):
         """import a: a call of __import__(name, globals, locals, names, level)."""
