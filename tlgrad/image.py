@@ -77,6 +77,9 @@ def resize(image, shape, method: str = "linear", antialias: bool = True, *, orde
     if len(shape) != x.ndim:
         raise ShapeError(f"resize: the image has shape {x.shape}, the new shape {shape}: the ranks differ")
     for axis, (old, new) in enumerate(zip(x.shape, shape)):
+        if new and not old:
+            raise ShapeError(f"resize: axis {axis} of the image is empty, shape {x.shape}, and has no entries to "
+                             f"make the {new} of the new shape {shape} from")
         if old != new:
             x = _along(x, axis, _weights(old, new, method, antialias), order)
     return x

@@ -97,6 +97,9 @@ def test_static_arguments_names_and_transforms():
     assert tl.grad(lambda v: tl.sum(f(3, v)))(x).tolist() == [3.0] * 5 and x.tolist()
     with pytest.raises(tl.errors.ArgumentError, match="donate='z'"):
         tl.run(lambda x: x, donate="z")
+    for place in (1, -1):
+        with pytest.raises(tl.errors.ArgumentError, match=f"donate={place}: .* its arguments are x"):
+            tl.run(lambda x: x, donate=place)
 
 
 def test_who_owns_memory():

@@ -81,12 +81,13 @@ def test_grid_sample_against_scipy(corners, padding):
 
 @pytest.mark.parametrize("call, error, text", [
     (lambda: image.resize(X, (3,)), ShapeError, "ranks differ"),
+    (lambda: image.resize(X[:0], (3, 3)), ShapeError, "axis 0 of the image is empty"),
     (lambda: image.resize(X, (3, 3), "sinc"), ArgumentError, "'nearest', 'linear' or 'cubic'"),
     (lambda: image.interpolate(X[None, None]), ArgumentError, "size or scale_factor"),
     (lambda: image.map_coordinates(X, [X]), ShapeError, "2 axes, but 1"),
     (lambda: image.map_coordinates(X, [X, X], 3), ArgumentError, "order is 0 or 1"),
     (lambda: image.grid_sample(X[None, None], X[None]), ShapeError, "needs a grid")],
-    ids=["rank", "method", "size", "axes", "order", "grid"])
+    ids=["rank", "empty", "method", "size", "axes", "order", "grid"])
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -119,6 +119,12 @@ def test_divergences_at_their_edges():
     assert (np.asarray(S.kl_div(p, p * (1 + 1e-9))) >= -1e-16).all()
 
 
+def test_polygamma_has_whole_orders():
+    found = tl.special.polygamma(tl.tensor([0.0, 1.0, 1.5, -1.0]), 2.0)
+    assert found[0] == tl.special.digamma(2.0)
+    assert np.isnan(np.asarray(found)).tolist() == [False, False, True, True]
+
+
 def test_signs_of_gamma():
     x = np.array([-0.5, -1.5, 2.0, -2.5])
     assert np.array_equal(S.gammasgn(x), scipy_special.gammasgn(x))

@@ -253,12 +253,15 @@ def _plans_of_instance(plans, instance):
 
 
 def _check_names(f, option, static):
-    """ArgumentError for a static or donated name that `f` does not have."""
+    """ArgumentError for a static or donated name or position that `f` does not have."""
     sig = signature(f) if static else None
     if sig is None or any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
         return
+    many = any(p.kind is p.VAR_POSITIONAL for p in sig.parameters.values())
     for name in static:
-        if isinstance(name, str) and name not in sig.parameters:
+        missing = name not in sig.parameters if isinstance(name, str) else \
+            name < 0 or name >= len(sig.parameters) and not many
+        if missing:
             raise ArgumentError(f"{option}={name!r}: {describe_callable(f)} has no such argument; its arguments "
                                 f"are {', '.join(sig.parameters)}")
 

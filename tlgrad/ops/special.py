@@ -59,6 +59,7 @@ def _polygamma(n, x):
     from scipy import special as sc
     n, wide = np.asarray(n, np.float64), np.asarray(x, np.float64)
     derivative = (2 * (n % 2) - 1) * sc.gamma(n + 1) * hurwitz.zeta(n + 1, wide)
+    derivative = np.where((n == np.floor(n)) & (n > 0), derivative, np.nan)
     return np.asarray(np.where(n == 0, meaning.INTRINSICS["digamma"](wide), derivative)).astype(x.dtype)
 
 
