@@ -156,9 +156,12 @@ def plot():
         edges = np.linspace(low, high, 401)
         x = np.ascontiguousarray(edges[:-1, None] + np.diff(edges)[0] * g.random((400, 250)))
         theirs = np.ascontiguousarray(elementary_timing.numpy_function(name)(x))
-        panel.plot(edges[:-1], _worst(name, x, theirs), color="#e0a030", lw=0.8)
-        panel.plot(edges[:-1], _worst(name, x, evaluate(name, x)), color="#204080", lw=0.8)
+        panel.plot(edges[:-1], _worst(name, x, theirs), color="#e0a030", lw=0.8,
+                   label="SciPy" if name == "erf" else "NumPy")
+        panel.plot(edges[:-1], _worst(name, x, evaluate(name, x)), color="#204080", lw=0.8, label="tlgrad")
         panel.set_title(name)
+        panel.set_ylabel("largest error, ulps")
+        panel.legend(loc="lower right", frameon=False)
         panel.set_ylim(0, 1.5)
     figure.savefig(PLOT, metadata={"Date": None})
 
