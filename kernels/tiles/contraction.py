@@ -3,22 +3,26 @@
 Every entry of C is one chain over k, left to right: ``acc = acc + a * b`` ("ordered") or
 ``acc = fma(a, b, acc)`` ("fused").  Speed comes from many chains side by side: a tile of
 `rows` times `vectors` accumulators in registers.  B is packed once per block into panels of one
-tile's width, aligned to 64 bytes (by vector copies, or by in-register transposes when its k axis is
-the dense one); A is read in place, entry by entry, with any strides.  Blocks over k write their
-accumulators to C and read them again, which keeps the order.
+tile's width (`panels`).  A is read in place, entry by entry, with any strides; in order "fused" a
+band of rows that lie side by side in memory (A transposed) is copied first, term by term, since its
+lines would leave the first cache before the next panel reads them again (measured 1.2x).  Blocks
+over k write their accumulators to C and read them again, which keeps the order.
 
 Blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
 from dataclasses import dataclass
 
-from ..expr.llvm import TYPE, literal
-from .loops import Loops, transposed
+from ..expr.llvm import TYPE
+from .loops import Loops, blocks, even_blocks
+from .panels import Packer, copy_band, copy_rows
 
-#: the words of a launch, in order: three addresses, sizes, then strides in bytes
-WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "a_batch", "a_m", "a_k", "b_batch",
+#: the words of a launch, in order: three addresses, sizes, then strides in bytes; `fresh`: C0 is 0;
+#: `past`: C is large, and written past the caches where one block holds all terms
+WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "a_batch", "a_m", "a_k", "b_batch",
          "b_k", "b_n", "c_batch", "c_m")
 PREFETCH = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
-BLOCK_BYTES = 1 << 19                    # packed block of B
+BLOCK_BYTES = 3 << 18                    # packed block of B
+LINE = 64
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ class Tile:
 
     @property
     def depth(self):
-        """Terms in a block."""
-        return 512 if self.lanes * self.size == 64 and self.size == 4 else 256
+        """The most terms in a block."""
+        return (512 if self.size == 4 else 384) if self.lanes * self.size == 64 else 256
 
 
 def tile_for(type, vector_bytes, fused):
@@ -61,7 +65,8 @@ def module(tile, name):
     micros = [Micro(tile, rows) for rows in heights]
     driver = Driver(tile, heights)
     packer = Packer(tile)
-    functions = [*[m.text() for m in micros], copy_rows(tile), packer.text(), driver.text(name)]
+    functions = [*[m.text() for m in micros], copy_rows(tile), *[copy_band(tile)] * tile.fused, packer.text(),
+                 driver.text(name)]
     declarations = {k: v for part in [*micros, driver] for k, v in part.e.declarations.items()}
     return "\n".join([*declarations.values(), PREFETCH, *functions, ""])
 
@@ -74,7 +79,7 @@ class Micro:
         self.e = Loops(tile.lanes)
 
     def text(self):
-        """``void @tile<rows>(a, a_m, a_k, panel, c, c_m, count, fresh)``."""
+        """``void @tile<rows>(a, a_m, a_k, panel, c, c_m, count, fresh, past)``."""
         e, t = self.e, self.tile
         vector = e.type(t.type)
         old, go = "old", "go"
@@ -95,11 +100,23 @@ class Micro:
             panel = e.at("%panel", e.i64("mul", k, t.width * t.size))
             return self.term(a, panel, offsets, accs)
         accs = e.loop("%count", term, [(vector, x) for x in starts])
-        for x, p in zip(accs, places):
-            e.lines.append(f"  store {vector} {x}, ptr {p}, align {t.size}")
+        self.store(accs, places)
         head = (f"define internal void @tile{self.rows}(ptr %a, i64 %a_m, i64 %a_k, ptr %panel, ptr %c, "
-                "i64 %c_m, i64 %count, i1 %fresh) nounwind noinline {")
+                "i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
+
+    def store(self, accs, places):
+        """The accumulators to C, past the caches or not."""
+        e, t = self.e, self.tile
+        beyond, kept, end = map(e.label, ("beyond", "kept", "end"))
+        e.branch("%past", beyond, kept)
+        for label, ending in ((beyond, f"align {t.lanes * t.size}, !nontemporal !{{i32 1}}"),
+                              (kept, f"align {t.size}")):
+            e.start(label)
+            for x, p in zip(accs, places):
+                e.lines.append(f"  store {e.type(t.type)} {x}, ptr {p}, {ending}")
+            e.jump(end)
+        e.start(end)
 
     def term(self, a, panel, offsets, accs):
         """One more term in every accumulator."""
@@ -130,16 +147,6 @@ def splat(e, tile, x):
     return e.emit(f"shufflevector {vector} {one}, {vector} poison, <{e.lanes} x i32> zeroinitializer")
 
 
-def blocks(e, count, size, body):
-    """``for start in range(0, count, size): body(start, min(size, count - start))``."""
-    turns = e.i64("sdiv", e.i64("add", count, size - 1), size)
-
-    def turn(i, _):
-        start = e.i64("mul", i, size)
-        body(start, e.smin(e.i64("sub", count, start), str(size)))
-    e.loop(turns, turn)
-
-
 class Driver:
     """The loops around the tiles: batches, column blocks, term blocks, rows, panels."""
 
@@ -158,16 +165,28 @@ class Driver:
         e.declare("@malloc", "ptr", ["i64"])
         e.declare("@free", "void", ["ptr"])
         t = self.tile
-        self.corner = e.emit(f"alloca [{t.rows * t.width * t.size} x i8], align 64")
+        self.corner = e.emit(f"alloca [{t.rows * t.width * t.size} x i8], align {LINE}")
+        self.band = e.emit(f"alloca [{t.rows * t.depth * t.size} x i8], align {LINE}") if t.fused else ""
         raw = e.emit(f"call ptr @malloc(i64 {(self.columns * t.depth + 64) * t.size + 64})")
         whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), 63), -64)
         self.packed = e.emit(f"inttoptr i64 {whole} to ptr")
+        self.past = self.may_go_past()
         e.loop(e.i64("sub", "%hi", "%lo"), lambda b, _: self.batch(e.i64("add", b, "%lo")))
-        e.lines.append(f"  call void @free(ptr {raw})")
+        e.lines += [f"  call void @free(ptr {raw})", "  fence seq_cst"]
         return "\n".join([f"define void @{name}(ptr noalias %slots, i64 %lo, i64 %hi) nounwind {{", "entry:",
                           *e.lines, "  ret void", "}"])
 
+    def may_go_past(self):
+        """C is to be written past the caches, one block holds all terms, and its lines start where tiles do."""
+        e, w = self.e, self.w
+        places = e.i64("or", e.emit(f"ptrtoint ptr {w['c']} to i64"), e.i64("or", w["c_m"], w["c_batch"]))
+        aligned = e.emit(f"icmp eq i64 {e.i64('and', places, LINE - 1)}, 0")
+        short = e.emit(f"icmp sle i64 {w['k']}, {self.tile.depth}")
+        asked = e.emit(f"icmp ne i64 {w['past']}, 0")
+        return e.emit(f"and i1 {e.emit(f'and i1 {aligned}, {short}')}, {asked}")
+
     def batch(self, b):
+        """One product."""
         e, w = self.e, self.w
         a, bb, c = (e.at(w[x], e.i64("mul", b, w[f"{x}_batch"])) for x in "abc")
 
@@ -181,8 +200,8 @@ class Driver:
                 fresh = e.emit(f"and i1 {first}, {asked}")
                 start = e.at(a, e.i64("mul", k0, w["a_k"]))
                 self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)), depth, width, fresh)
-            blocks(e, w["k"], self.tile.depth, terms)
-        blocks(e, w["n"], self.columns, columns)
+            even_blocks(e, w["k"], self.tile.depth, terms)
+        even_blocks(e, w["n"], self.columns, columns, self.tile.width)
 
     def rows(self, a, c, depth, width, fresh):
         """All rows m_first..m_limit: full tiles, then tiles of 4, 2 and 1 rows."""
@@ -199,12 +218,26 @@ class Driver:
                 fits = e.emit(f"icmp sge i64 {left}, {h}")
                 height = e.emit(f"select i1 {fits}, i64 {h}, i64 {height}")
                 tile = e.emit(f"select i1 {fits}, ptr @tile{h}, ptr {tile}")
-            self.panels(e.at(a, e.i64("mul", m, w["a_m"])), e.at(c, e.i64("mul", m, w["c_m"])),
-                        depth, width, fresh, height, tile)
+            a_band, a_k = self.near(e.at(a, e.i64("mul", m, w["a_m"])), depth, width, height)
+            self.panels(a_band, a_k, e.at(c, e.i64("mul", m, w["c_m"])), depth, width, fresh, height, tile)
             return [e.i64("add", m, height)]
         e.loop(e.i64("add", e.i64("udiv", count, rows), rest), band, [("i64", w["m_first"])])
 
-    def panels(self, a, c, depth, width, fresh, height, tile):
+    def near(self, a, depth, width, height):
+        """(address, bytes from term to term) of a band of A, copied where that pays."""
+        e, w, t = self.e, self.w, self.tile
+        if not t.fused:
+            return a, w["a_k"]
+        side_by_side = e.emit(f"icmp eq i64 {w['a_m']}, {t.size}")
+        whole = e.emit(f"icmp eq i64 {height}, {t.rows}")
+        again = e.emit(f"icmp sgt i64 {width}, {t.width}")
+        copied = e.emit(f"and i1 {e.emit(f'and i1 {side_by_side}, {whole}')}, {again}")
+        e.when(copied, lambda: e.lines.append(
+            f"  call void @copy_band(ptr {a}, i64 {w['a_k']}, ptr {self.band}, i64 {depth})"))
+        return (e.emit(f"select i1 {copied}, ptr {self.band}, ptr {a}"),
+                e.emit(f"select i1 {copied}, i64 {t.rows * t.size}, i64 {w['a_k']}"))
+
+    def panels(self, a, a_k, c, depth, width, fresh, height, tile):
         """One band of rows times all panels; a panel that is not full goes through `corner`."""
         e, t = self.e, self.tile
         panel_bytes = e.i64("mul", depth, t.width * t.size)
@@ -217,121 +250,21 @@ class Driver:
             whole, part, join = e.label("whole"), e.label("part"), e.label("join")
             e.branch(full, whole, part)
             e.start(whole)
-            self.call(tile, a, b, target, self.w["c_m"], depth, fresh)
+            self.call(tile, a, a_k, b, target, self.w["c_m"], depth, fresh, self.past)
             e.jump(join)
             e.start(part)
             self.corner_rows(height, target, self.w["c_m"], self.corner, t.width * t.size, wide)
-            self.call(tile, a, b, self.corner, t.width * t.size, depth, fresh)
+            self.call(tile, a, a_k, b, self.corner, t.width * t.size, depth, fresh, "false")
             self.corner_rows(height, self.corner, t.width * t.size, target, self.w["c_m"], wide)
             e.jump(join)
             e.start(join)
         blocks(e, width, t.width, panel)
 
-    def call(self, tile, a, b, c, c_m, depth, fresh):
-        w = self.w
-        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {w['a_m']}, i64 {w['a_k']}, ptr {b}, "
-                            f"ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh})")
+    def call(self, tile, a, a_k, b, c, c_m, depth, fresh, past):
+        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {b}, "
+                            f"ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh}, i1 {past})")
 
     def corner_rows(self, height, source, source_m, target, target_m, wide):
         """Copy `height` rows of `wide` entries."""
         self.e.lines.append(f"  call void @copy_rows(ptr {source}, i64 {source_m}, ptr {target}, i64 {target_m}, "
                             f"i64 {height}, i64 {wide})")
-
-
-def copy_rows(tile):
-    """``void @copy_rows(source, source_m, target, target_m, rows, wide)``."""
-    e, kind = Loops(), TYPE[tile.type]
-
-    def row(r, _):
-        one, other = e.at("%source", e.i64("mul", "%source_m", r)), e.at("%target", e.i64("mul", "%target_m", r))
-
-        def entry(j, _):
-            offset = e.i64("mul", j, tile.size)
-            x = e.emit(f"load {kind}, ptr {e.at(one, offset)}, align {tile.size}")
-            e.lines.append(f"  store {kind} {x}, ptr {e.at(other, offset)}, align {tile.size}")
-        e.loop("%wide", entry)
-    e.loop("%rows", row)
-    head = ("define internal void @copy_rows(ptr %source, i64 %source_m, ptr %target, i64 %target_m, i64 %rows, "
-            "i64 %wide) nounwind noinline {")
-    return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
-
-
-class Packer:
-    """``void @pack(b, b_k, b_n, packed, depth, width)``: panels of B, for each term one tile's width of
-    entries side by side; +0 beyond the edge."""
-
-    def __init__(self, tile):
-        self.tile, self.e = tile, Loops(tile.lanes)
-
-    def text(self):
-        """The function."""
-        e, t = self.e, self.tile
-        b, depth, width = "%b", "%depth", "%width"
-        dense = e.emit(f"icmp eq i64 %b_n, {t.size}")
-        turned = e.emit(f"icmp eq i64 %b_k, {t.size}")
-        panel_bytes = e.i64("mul", depth, t.width * t.size)
-
-        def panel(n0, wide):
-            target = e.at("%packed", e.i64("mul", e.i64("sdiv", n0, t.width), panel_bytes))
-            source = e.at(b, e.i64("mul", n0, "%b_n"))
-            full = e.emit(f"icmp eq i64 {wide}, {t.width}")
-            by_rows, next_, by_turns, by_one, join = map(e.label, ("rows", "else", "turned", "single", "join"))
-            e.branch(e.emit(f"and i1 {full}, {dense}"), by_rows, next_)
-            e.start(by_rows)
-            e.loop(depth, lambda k, _: self.copy_row(source, target, k))
-            e.jump(join)
-            e.start(next_)
-            e.branch(e.emit(f"and i1 {full}, {turned}"), by_turns, by_one)
-            e.start(by_turns)
-            self.turn(source, target, depth)
-            e.jump(join)
-            e.start(by_one)
-            self.pack_entries(source, target, "0", depth, wide)
-            e.jump(join)
-            e.start(join)
-        blocks(e, width, t.width, panel)
-        head = "define internal void @pack(ptr %b, i64 %b_k, i64 %b_n, ptr %packed, i64 %depth, i64 %width) {"
-        return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
-
-    def copy_row(self, source, target, k):
-        e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
-        here, there = e.at(source, e.i64("mul", k, "%b_k")), e.at(target, e.i64("mul", k, t.width * t.size))
-        for v in range(t.vectors):
-            x = e.emit(f"load {vector}, ptr {e.at(here, v * t.lanes * t.size)}, align {t.size}")
-            e.lines.append(f"  store {vector} {x}, ptr {e.at(there, v * t.lanes * t.size)}, align 32")
-
-    def turn(self, source, target, depth):
-        """Blocks of L terms and L columns transposed in registers; the last terms one by one."""
-        e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
-        whole = e.i64("sdiv", depth, t.lanes)
-
-        def square(i, _):
-            k0 = e.i64("mul", i, t.lanes)
-            here = e.at(source, e.i64("mul", k0, t.size))
-            there = e.at(target, e.i64("mul", k0, t.width * t.size))
-            for v in range(t.vectors):
-                lines = [e.at(here, e.i64("mul", "%b_n", v * t.lanes + j)) for j in range(t.lanes)]
-                rows = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in lines]
-                for j, x in enumerate(transposed(e, vector, rows)):
-                    place = e.at(there, (j * t.width + v * t.lanes) * t.size)
-                    e.lines.append(f"  store {vector} {x}, ptr {place}, align 32")
-        e.loop(whole, square)
-        self.pack_entries(source, target, e.i64("mul", whole, t.lanes), depth, str(t.width))
-
-    def pack_entries(self, source, target, first, depth, wide):
-        """Terms first..depth-1 entry by entry."""
-        e, t = self.e, self.tile
-        kind, zero = TYPE[t.type], literal(0, t.type)
-
-        def term(i, _):
-            k = e.i64("add", i, first)
-            here, there = e.at(source, e.i64("mul", k, "%b_k")), e.at(target, e.i64("mul", k, t.width * t.size))
-
-            def entry(j, _):
-                inside = e.emit(f"icmp slt i64 {j}, {wide}")
-                column = e.emit(f"select i1 {inside}, i64 {j}, i64 0")
-                x = e.emit(f"load {kind}, ptr {e.at(here, e.i64('mul', column, '%b_n'))}, align {t.size}")
-                x = e.emit(f"select i1 {inside}, {kind} {x}, {kind} {zero}")
-                e.lines.append(f"  store {kind} {x}, ptr {e.at(there, e.i64('mul', j, t.size))}, align {t.size}")
-            e.loop(str(t.width), entry)
-        e.loop(e.i64("sub", depth, first), term)

@@ -8,8 +8,7 @@ edges goes word by word.  Large results are written past the caches, which saves
 from dataclasses import dataclass
 from math import prod
 
-from .contraction import blocks
-from .loops import Loops, transposed
+from .loops import Loops, blocks, transposed
 
 #: the words of a launch: two addresses, then sizes in words and strides in bytes; after them
 #: (size, source stride, target stride) of `rank` more axes, the fastest first

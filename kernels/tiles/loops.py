@@ -83,6 +83,30 @@ class Loops(LLVM):
         self.start(join)
 
 
+def blocks(e, count, size, body):
+    """``for start in range(0, count, size): body(start, min(size, count - start))``."""
+    turns = e.i64("sdiv", e.i64("add", count, size - 1), size)
+
+    def turn(i, _):
+        start = e.i64("mul", i, size)
+        body(start, e.smin(e.i64("sub", count, start), str(size)))
+    e.loop(turns, turn)
+
+
+def even_blocks(e, count, most, body, unit=1):
+    """`blocks` of about one size: a multiple of `unit`, at most `most`, which is one too."""
+    units = e.i64("sdiv", e.i64("add", count, unit - 1), unit)
+    turns = e.i64("sdiv", e.i64("add", units, most // unit - 1), most // unit)
+    none = e.emit(f"zext i1 {e.emit(f'icmp eq i64 {turns}, 0')} to i64")
+    size = e.i64("sdiv", e.i64("add", units, e.i64("sub", turns, 1)), e.i64("add", turns, none))
+    size = e.i64("mul", size, unit)
+
+    def turn(i, _):
+        start = e.i64("mul", i, size)
+        body(start, e.smin(e.i64("sub", count, start), size))
+    e.loop(turns, turn)
+
+
 def transposed(e, vector, rows):
     """An L by L block transposed: bit k of row and column numbers is exchanged, for each k."""
     n, rows, step = len(rows), list(rows), 1

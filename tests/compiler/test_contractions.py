@@ -58,6 +58,36 @@ def test_batches_many_axes_strided_operands_and_a_start(dtype):
                                         order="ordered"), numbers((9, 20), dtype, 6), numbers((21, 30), dtype, 7))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_of_terms_and_of_columns_keep_the_order(dtype):
+    rng = np.random.default_rng(11)
+    x, y = rng.standard_normal((8, 1100)).astype(dtype), rng.standard_normal((1100, 450)).astype(dtype)
+    want = np.zeros((8, 450), dtype)
+    for k in range(1100):
+        want = want + np.multiply.outer(x[:, k], y[k])
+    assert tl.same_bits(tl.run(lambda a, b: tl.matmul(a, b))(x, y), want)
+    assert tl.same_bits(tl.run(lambda a, b: tl.matmul(a.T, b.T))(x.T.copy(), y.T.copy()), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fused_products_of_whole_numbers_are_exact_in_every_layout(dtype):
+    rng = np.random.default_rng(12)
+    for m, k, n in ((70, 1100, 450), (13, 20, 64), (6, 400, 65)):
+        x, y = rng.integers(-9, 9, (m, k)), rng.integers(-9, 9, (k, n))
+        for a, b in ((x, y), (x.T, y), (x, y.T), (x.T, y.T)):
+            left, right = (lambda v, want=want: v if v.shape == want else v.T for want in ((m, k), (k, n)))
+            f = tl.run(lambda a, b: tl.matmul(left(a), right(b)), order="fused")
+            assert tl.same_bits(f(a.astype(dtype, order="C"), b.astype(dtype, order="C")), (x @ y).astype(dtype))
+
+
+@pytest.mark.parametrize("columns", [1536, 1535])
+def test_large_products_go_past_the_caches_to_the_same_words(columns):
+    rng = np.random.default_rng(13)
+    x, y = rng.standard_normal((1500, 3)).astype("float32"), rng.standard_normal((3, columns)).astype("float32")
+    want = sum(np.multiply.outer(x[:, k], y[k]) for k in range(3))
+    assert tl.same_bits(tl.run(lambda a, b: tl.matmul(a, b))(x, y), want)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_few_columns_are_computed_as_rows(dtype):
     rng, scores = np.random.default_rng(1), dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")

@@ -10,6 +10,7 @@ from tlgrad.codegen.ir import SIZES
 from tlgrad.core.jaxpr import Eqn
 from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
+from tlgrad.kernels.tiles.copy import PAST
 from tlgrad.ops.orders import LEAF
 from tlgrad.passes.views import View
 
@@ -51,7 +52,8 @@ class Product:
         batch, m, n, k = self.sizes
         k = k if terms is None else terms
         size = SIZES[self.type]
-        values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh))
+        values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh),
+                      past=int(fresh and batch * m * n * size >= PAST))
         for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
             values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,
                        f"{name}_k": side.terms * size}
