@@ -99,7 +99,8 @@ class LLVM:
         if len(values) == 1:
             return self.emit(f"{name} {self.typed(first)} to {self.type(type)}")
         instruction = (FLOAT if floating else INTEGER)[name]
-        return self.emit(f"{instruction} {self.typed(first)}, {values[1].handle}")
+        result = self.emit(f"{instruction} {self.typed(first)}, {values[1].handle}")
+        return self.intrinsic("arithmetic.fence", type, [self.value(result, type)]) if name == "div" else result
 
     def _exponent(self, word):
         """By the conversion of AVX-512 or of scalars; elsewhere from the bits of 2**52 + 1024 + the number."""

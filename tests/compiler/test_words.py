@@ -1,7 +1,11 @@
 """Compiled programs have the words of the reference."""
+import numpy as np
 import pytest
 
-from compiler_programs import check
+import tlgrad as tl
+from beside_reference import compiled
+from compiler_programs import ELEMENTARY, check
+from tlgrad.core.primitive import PRIMITIVES
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))
@@ -10,7 +14,19 @@ def test_random_programs_and_their_jvps_have_the_words_of_the_reference(first):
     assert not {seed: text for seed, text in found.items() if text}
 
 
-@pytest.mark.parametrize("seed", [8034, 20000, 16131],
-                         ids=["a reduction of nothing", "read by an absorbed step", "an error that nothing needs"])
+@pytest.mark.parametrize("seed", [8034, 20000, 16131, 3161],
+                         ids=["a reduction of nothing", "read by an absorbed step", "an error that nothing needs",
+                              "zero over zero that the compiler finds"])
 def test_programs_that_were_wrong_once(seed):
     assert check(seed) == []
+
+
+@pytest.mark.parametrize("name", [n for n, arity in ELEMENTARY.items() if arity == 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_quotient_of_zeros_that_the_compiler_finds_is_not_a_number(name, dtype):
+    def f(x):
+        zero = tl.convert(x < x, dtype)
+        y = zero / zero
+        return y, PRIMITIVES[name].bind(y), tl.where(y > 0.5, 0.0, y)
+    outs = compiled(f, np.ones(9, dtype)).run(np.ones(9, dtype))
+    assert np.isnan(outs).all()

@@ -35,7 +35,19 @@ def _arithmetic(floats, whole, logic):
 SCALARS["add"] = _arithmetic("fadd", "add", "or")
 SCALARS["sub"] = _arithmetic("fsub", "sub", "xor")
 SCALARS["mul"] = _arithmetic("fmul", "mul", "and")
-SCALARS["div"] = _arithmetic("fdiv", "sdiv", "and")
+
+
+def _quotient(e, t, a, b):
+    """a / b of floats, before rounding to the type.  The fence keeps LLVM 22 from moving the division
+    behind a selection: where it finds a and b to be constants it makes 0.0 of select(c, 0.0, 0.0 / 0.0)."""
+    return e.call_float("arithmetic.fence", t, e.two("fdiv", t, a, b))
+
+
+@scalar("div")
+def _div(e, t, x, out, params):
+    if t in FLOATS:
+        return e.rounded(t, _quotient(e, t, *x))
+    return e.two("and" if t == "b1" else "sdiv", t, *x)
 
 
 @scalar("neg")
@@ -215,8 +227,8 @@ def _float_remainder(e, t, a, b):
 def _float_quotient(e, t, a, b):
     """NumPy's floor division: (a - remainder) / b is nearly an integer, and is rounded to it."""
     _, rest, changed = _float_remainder(e, t, a, b)
-    zero, plain = e.const(0.0, t), e.two("fdiv", t, a, b)
-    near = e.two("fdiv", t, e.two("fsub", t, a, rest), b)
+    zero, plain = e.const(0.0, t), _quotient(e, t, a, b)
+    near = _quotient(e, t, e.two("fsub", t, a, rest), b)
     near = e.choose(t, changed, e.two("fsub", t, near, e.const(1.0, t)), near)
     floor = e.call_float("floor", t, near)
     above = compare(e, "gt", t, e.two("fsub", t, near, floor), e.const(0.5, t))
@@ -263,7 +275,7 @@ def _direction(e, t, x, out, params):
     at_zero = compare(e, "eq", t, r, zero)
     at_inf = compare(e, "eq", t, _abs(e, t, [r], t, {}), inf)
     safe = e.choose(t, e.two("or", "b1", at_zero, at_inf), one, r)
-    quotient = e.rounded(t, e.two("fdiv", t, v, safe))
+    quotient = e.rounded(t, _quotient(e, t, v, safe))
     limit = e.choose(t, compare(e, "eq", t, _abs(e, t, [v], t, {}), inf),
                      e.call_float("copysign", t, one, v), zero)
     return e.choose(t, at_inf, limit, e.choose(t, at_zero, zero, quotient))
