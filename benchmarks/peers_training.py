@@ -37,11 +37,11 @@ def adam(sqrt, params, grads, m, v):
 
 
 def tlgrad_step(order, params, x, y):
-    """A step of tlgrad."""
+    """A step of tlgrad, its state donated."""
     def step(params, m, v, x, y):
         value, grads = tl.value_and_grad(lambda p: loss(tl, p, x, y))(params)
         return value, *adam(tl.sqrt, params, grads, m, v)
-    run = tl.run(step, order=order)
+    run = tl.run(step, order=order, donate=(0, 1, 2))
     state = [[tl.tensor(p) for p in params], *[[tl.tensor(np.zeros_like(p)) for p in params] for _ in range(2)]]
     tx, ty = tl.tensor(x), tl.tensor(y)
 

@@ -23,7 +23,7 @@ from tlgrad.ops.convert import convert
 from tlgrad.ops.index import scatter
 from tlgrad.ops.layout import zeros
 from tlgrad.ops.promote import as_dtype_value, broadcast_to
-from tlgrad.ops.reduce import take_along_axis
+from tlgrad.ops.index import take_along_axis
 
 __all__ = ["quantile", "percentile", "median", "nanquantile", "nanpercentile", "nanmedian", "histogram",
            "histogram_bin_edges", "bincount", "cov", "corrcoef", "nansum", "nanprod", "nanmax", "nanmin",

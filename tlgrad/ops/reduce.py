@@ -17,10 +17,11 @@ from tlgrad.core.tensor import convert_array
 from tlgrad.errors import DTypeError, ShapeError
 from tlgrad.ops import meaning, orders
 from tlgrad.ops.define import documented, linear, mul
+from tlgrad.ops.convert import convert
 from tlgrad.ops.index import take_along_axis
 from tlgrad.ops.layout import (broadcast, moveaxis, reduced_shape, reshape, sum_axes,
                                transpose, zeros)
-from tlgrad.ops.logic import convert_like, eq, gt, select
+from tlgrad.ops.logic import convert_like, eq, gt, is_nan, or_, select
 from tlgrad.ops.shape import concatenate, iota, reverse, slice_axis
 
 
@@ -80,13 +81,30 @@ def _by_numpy(name, x, axes):
 
 
 def _winner_jvp(find):
+    """The tangent of the first winner.  Where axes are kept it is a sum of selected entries, which is entry
+    by entry in reverse; a single winner is gathered."""
     def rule(primals, tangents, *, axes):
         (x,), (x_dot,) = primals, tangents
         y = find().bind(x, axes=axes)
-        winner = _arg_prim(find()).bind(flat_last(x, axes), axis=y.ndim)
-        picked = take_along_axis(flat_last(x_dot, axes), reshape.bind(winner, shape=(*y.shape, 1)), y.ndim)
-        return y, reshape.bind(picked, shape=y.shape)
+        if len(axes) == x.ndim:
+            winner = reshape.bind(_arg_prim(find()).bind(flat_last(x, axes), axis=0), shape=(1,))
+            return y, reshape.bind(take_along_axis(flat_last(x_dot, axes), winner, 0), shape=())
+        kept = tuple(k for k in range(x.ndim) if k not in axes)
+        place, nowhere = _places(x.shape, axes)
+        wins = or_(eq(x, broadcast.bind(y, shape=x.shape, axes=kept)), is_nan(x))
+        first = reduce_min.bind(select(wins, place, nowhere), axes=axes)
+        chosen = eq(place, broadcast.bind(first, shape=x.shape, axes=kept))
+        return y, sum_axes(select(chosen, x_dot, zeros(x_dot.aval)), axes, "ordered")
     return rule
+
+
+def _places(shape, axes):
+    """The row-major number of each entry among those of `axes`, and the number after the last."""
+    sizes = tuple(shape[a] for a in axes)
+    count = prod(sizes)
+    dtype = dtypes.int32 if count < 1 << 31 else dtypes.int64
+    places = reshape.bind(iota.bind(shape=(count,), axis=0, dtype=dtype), shape=sizes)
+    return broadcast.bind(places, shape=shape, axes=axes), convert(count, dtype)
 
 
 def flat_last(x, axes):

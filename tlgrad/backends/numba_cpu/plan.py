@@ -71,7 +71,7 @@ def work_of(run: list[Step]) -> str:
 def runs_primitive(step: Step) -> bool:
     """True for a step that no kernel does: its primitive runs, and may raise."""
     eqn = step.eqns[0]
-    return step.kind == "host" and not (can_contract(eqn) or can_sum(eqn) or is_constant(eqn))
+    return step.kind == "host" and bool(eqn.ins) and not (can_contract(eqn) or can_sum(eqn))
 
 
 def is_constant(eqn) -> bool:
