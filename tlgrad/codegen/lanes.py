@@ -71,13 +71,13 @@ def _can_map(eqn, space, makers) -> bool:
 
 
 def _can_sweep(eqn, space, makers) -> bool:
-    return not any(turn_arrays(eqn)) and _one_or_two(eqn, space)
+    return not any(turn_arrays(eqn)) and _can_turn(eqn, space)
 
 
-def _one_or_two(eqn, space) -> bool:
-    """One sweep, or two in opposite directions."""
+def _can_turn(eqn, space) -> bool:
+    """Turns are programs of lanes; a limit on the states kept is for a fold and its reverse."""
     bodies, reverse = eqn.params["bodies"], eqn.params["reverse"]
-    return (len(bodies) == 1 or len(bodies) == 2 and reverse[0] != reverse[1]) \
+    return (eqn.params["memory"] is None or len(bodies) == 1 or len(bodies) == 2 and reverse[0] != reverse[1]) \
         and all(lane_program(body, space) for body in bodies)
 
 
@@ -89,7 +89,7 @@ def can_fold(eqn, space) -> bool:
     return (all(squeezed(shape) in (space, ()) for shape in operands)
             and all(squeezed(shape) == space for shape in results)
             and all(type_of(v.aval.dtype) is not None for v in (*eqn.ins, *eqn.outs))
-            and _one_or_two(eqn, space))
+            and _can_turn(eqn, space))
 
 
 def _can_loop(eqn, space, makers) -> bool:
@@ -117,6 +117,7 @@ class LaneLowering:
         self.depth: dict[Value, int] = {}
         self.literals: dict = {}
         self.folds: dict = {}
+        self.tapes = 0
         self.inside_branch = 0
         #: the lanes for which a loop outside of all regions runs; None for all
         self.guard: Value | None = None

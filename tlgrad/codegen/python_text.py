@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from tlgrad.codegen.ir import COMBINES, Kernel, Op, SIZES, Value
+from tlgrad.codegen.ir import COMBINES, Kernel, Op, SIZES, Value, all_ops
 
 #: kernel type -> the NumPy scalar type
 NAMES = {"b1": "np.bool_", "i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64",
@@ -33,6 +33,11 @@ class PythonText:
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
         self.depth = 1
+        #: the sweeps of each tower, by the number of its tape
+        self.towers: dict[int, list[Op]] = {}
+        for op in all_ops(kernel.ops):
+            if "tape" in op.params:
+                self.towers.setdefault(op.params["tape"], []).append(op)
 
     def line(self, text: str):
         self.lines.append("    " * self.depth + text)
@@ -304,33 +309,23 @@ def _assign(text, names, results):
 
 
 def _fold(text: PythonText, op: Op):
-    count = text.names[op.args[0]]
-    names = _carries(text, op, op.args[1:])
-    tape = op.params.get("tape")
-    if tape is not None:
-        text.tapes = {**getattr(text, "tapes", {}), tape: (op, count)}
+    """A sweep: a fold, or one that reads the states of the sweeps before it in its tower."""
+    count, tape = text.names[op.args[0]], op.params.get("tape")
+    tower = text.towers.get(tape, [op])
+    place = tower.index(op)
+    names = _carries(text, op, op.args[1:len(op.outs) + 1])
+    keeps = place < len(tower) - 1
+    if keeps:
         for k, v in enumerate(op.outs):
-            text.line(f"tape{tape}_{k} = np.empty({count}, {NAMES[v.type]})")
+            text.line(f"tape{tape}_{place}_{k} = np.empty({count}, {NAMES[v.type]})")
     turn = f"t{len(text.names)}"
     steps = f"range({count} - 1, -1, -1)" if op.params["reverse"] else f"range({count})"
     text.line(f"for {turn} in {steps}:")
     text.depth += 1
-    if tape is not None:
+    if keeps:
         for k, name in enumerate(names):
-            text.line(f"tape{tape}_{k}[{turn}] = {name}")
-    _assign(text, names, text.region(op.regions[0], [turn, *names]))
-    text.depth -= 1
-
-
-def _unfold(text: PythonText, op: Op):
-    tape = op.params["tape"]
-    forward, count = text.tapes[tape]
-    names = _carries(text, op, op.args[1:])
-    turn = f"t{len(text.names)}"
-    steps = f"range({count})" if forward.params["reverse"] else f"range({count} - 1, -1, -1)"
-    text.line(f"for {turn} in {steps}:")
-    text.depth += 1
-    states = [f"tape{tape}_{k}[{turn}]" for k in range(len(forward.outs))]
+            text.line(f"tape{tape}_{place}_{k}[{turn}] = {name}")
+    states = [f"tape{tape}_{q}_{k}[{turn}]" for q in range(place) for k in range(len(tower[q].outs))]
     _assign(text, names, text.region(op.regions[0], [turn, *states, *names]))
     text.depth -= 1
 
@@ -361,7 +356,7 @@ def _cond(text: PythonText, op: Op):
         text.depth -= 1
 
 
-_REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _unfold, "unfold_within": _unfold, "loop": _loop,
+_REGIONS: dict[str, Callable] = {"fold": _fold, "unfold": _fold, "unfold_within": _fold, "loop": _loop,
                                  "cond": _cond}
 
 

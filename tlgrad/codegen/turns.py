@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Sequence
 from tlgrad.codegen.ir import Op, Value
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.control.schedule import memory_bytes
+from tlgrad.control.staging import split_list
 from tlgrad.core.jaxpr import Jaxpr, Literal
 from tlgrad.passes import optimise
 
@@ -44,21 +45,18 @@ def _as_index(low, i, body):
 # ---- folds ----
 
 def lower_sweeps(low, p, args) -> list[Value]:
-    """A fold, or a fold and the backward sweep over its states."""
+    """A tower of sweeps: a fold, and sweeps over its states and those of one another."""
     n, bodies, n_xs, n_carry = args[0], p["bodies"], p["n_xs"], p["carries"][-1]
-    consts, rest = args[1:1 + p["n_consts"]], args[1 + p["n_consts"]:]
+    consts, xs, *inits, _ = split_list(args[1:], p["n_consts"], n_xs, *p["carries"])
     if n not in low.not_negative:
         low.fault("lt", n)
     ys = [Value(type_of(v.aval.dtype)) if want else None
           for v, want in zip(bodies[-1].outs[n_carry:], p["results"][n_carry:])]
-    program = Turns(low, n, consts, rest[:n_xs], ys)
-    first, second = rest[n_xs:][:p["carries"][0]], rest[n_xs:][p["carries"][0]:]
-    if len(bodies) == 2:
-        out = _unfold(program, bodies, p["reverse"][0], first, second, p["memory"])
-    elif n.uniform:
-        out, _ = _fold(program, bodies[0], p["reverse"][0], first, ys)
+    program = Turns(low, n, consts, xs, ys)
+    if len(bodies) > 1 or n.uniform:
+        out = _tower(program, bodies, p["reverse"], inits, p["memory"])
     else:
-        out = _counted_loop(low, bodies[0], p["reverse"][0], n, consts, first)
+        out = _counted_loop(low, bodies[0], p["reverse"][0], n, consts, inits[0])
     return [x for x, want in zip([*out, *ys], p["results"]) if want]
 
 
@@ -108,41 +106,47 @@ def _loop(low, inits, test, run) -> tuple[Value, ...]:
     return low.emit("loop", inits, ["i64", *types], {}, [first, second], free | more)
 
 
-def _fold(program: Turns, body, reverse, inits, ys=(), save=None):
-    """The fold, and the number of its tape; an equal fold of this region is used again, and has
-    at most one reverse, for which `save` are the parameters."""
-    low, n = program.low, program.n
-    key = (id(low.scopes[-1]), body_key(body), reverse, n, *map(tuple, (program.consts, program.xs, ys, inits)))
-    found = low.folds.get(key)
-    if found is None or save is not None and "tape" in found[1]:
-        def turn(i, *carry):
-            return _kept(low, n, i, program.turn(body, i, carry, ys), carry)
-        region, free = low.region(["i64", *[c.type for c in inits]], turn, counted=True)
-        params = {"reverse": int(reverse)}
-        outs = low.emit("fold", [as_count(low, n), *inits], [c.type for c in inits], params, [region], free)
-        found = low.folds[key] = outs, params, len(low.folds)
-    outs, params, number = found
-    if save is not None:
-        params.update(save, tape=number)
-    return outs, number
+def _tower(program: Turns, bodies, reverse, inits, memory) -> tuple[Value, ...]:
+    """What the last sweep carries.  An equal sweep of this region is used again, and a chain of them is
+    continued where nothing continues it yet: its last sweep then keeps its states.  `low.folds` has the
+    results of each sweep, by all that it depends on, and the parameters of the operations of its chain."""
+    low, last = program.low, len(bodies) - 1
+    key: tuple = (id(low.scopes[-1]), program.n, tuple(program.consts), tuple(program.xs))
+    keys, done, outs, chain = [], 0, (), []
+    for k, body in enumerate(bodies):
+        key = (*key, body_key(body), reverse[k], tuple(inits[k]), tuple(program.ys) if k == last else (),
+               memory if k else None)
+        keys.append(key)
+        found = low.folds.get(key)
+        if found is not None and (k == last or len(found[1]) == k + 1):
+            done, (outs, chain) = k + 1, found
+    for k in range(done, len(bodies)):
+        chain = chain if k else []
+        outs = _sweep(program, bodies[k], reverse[k], inits[:k + 1], chain, memory, program.ys if k == last else ())
+        low.folds[keys[k]] = outs, chain
+    return outs
 
 
-def _unfold(program: Turns, bodies, reverse, states, cts, memory):
-    """The backward sweep over the states of a fold, all of them or as many as `memory` allows."""
-    low, n = program.low, program.n
-    limit = None if memory is None else "states" if type(memory) is int else "bytes"
-    _, number = _fold(program, bodies[0], reverse, states, save={} if limit is None else {"limit": limit})
+def _sweep(program: Turns, body, reverse, inits, chain, memory, ys) -> tuple[Value, ...]:
+    """One more sweep of a chain; its turns read the states of those before it."""
+    low, n, own = program.low, program.n, len(inits[-1])
+    types = [[v.type for v in group] for group in inits]
 
     def turn(i, *values):
-        new = program.turn(bodies[1], i, values, program.ys)
-        return _kept(low, n, i, new, values[len(states):])
-    region, free = low.region(["i64", *[s.type for s in states], *[c.type for c in cts]], turn, counted=True)
-    types, params = [c.type for c in cts], {"tape": number}
-    if limit is None:
-        return low.emit("unfold", [as_count(low, n), *cts], types, params, [region], free | set(states))
-    most = low.number(memory if limit == "states" else memory_bytes(memory))
-    return low.emit("unfold_within", [as_count(low, n), *cts, most], types, {**params, "limit": limit}, [region],
-                    free | set(states))
+        return _kept(low, n, i, program.turn(body, i, values, ys), values[len(values) - own:])
+    region, free = low.region(["i64", *[t for group in types for t in group]], turn, counted=True)
+    args, free = [as_count(low, n), *inits[-1]], free.union(*inits[:-1])
+    name, params = "unfold" if chain else "fold", {"reverse": int(reverse)}
+    if chain:
+        if "tape" not in chain[0]:
+            chain[0]["tape"], low.tapes = low.tapes, low.tapes + 1
+        params["tape"] = chain[0]["tape"]
+    if chain and memory is not None:
+        limit = params["limit"] = chain[0]["limit"] = "states" if type(memory) is int else "bytes"
+        args.append(low.number(memory if limit == "states" else memory_bytes(memory)))
+        name = "unfold_within"
+    chain.append(params)
+    return low.emit(name, args, types[-1], params, [region], free)
 
 
 def _kept(low, n, i, new, old):

@@ -9,12 +9,13 @@ from tlgrad.backends.numba_cpu.faults import FAULTS
 from tlgrad.backends.numba_cpu.memory import Memory
 from tlgrad.backends.numba_cpu.regions import REGIONS
 from tlgrad.backends.numba_cpu.revolve import fold, unfold_within
+from tlgrad.backends.numba_cpu.towers import split, unfold
 from tlgrad.backends.numba_cpu.turnwise import put, take
 from tlgrad.codegen.ir import Op, Value
 
 #: operation name -> function of (body, op), for those that are more than a scalar instruction
-OPERATIONS: dict[str, Callable] = {**REGIONS, **FAULTS, "fold": fold, "unfold_within": unfold_within,
-                                   "take": take, "put": put}
+OPERATIONS: dict[str, Callable] = {**REGIONS, **FAULTS, "fold": fold, "unfold": unfold,
+                                   "unfold_within": unfold_within, "take": take, "put": put}
 
 
 class Body:
@@ -34,9 +35,9 @@ class Body:
         self.turned: dict[Value, Any] = {}
         #: 1 where turns are made in the order of their numbers, else -1
         self.onward = 1
-        #: tapes of folds whose states are visited again
-        self.tapes: dict[int, Any] = {}
-        #: how many states of a fold may be kept, by the number of its tape
+        #: by the number of a tape: the sweeps of the tower, what runs them, how many states may be kept
+        self.sweeps: dict[int, list[Op]] = {}
+        self.towers: dict[int, Any] = {}
         self.limits: dict[int, Value] = {}
         self.memory = Memory(emitter)
         #: an ordered sum that the turns of folds go on with
@@ -45,6 +46,11 @@ class Body:
     def set(self, value: Value, handles):
         """Bind a value; a uniform one has one handle, used by all vectors."""
         self.env[value] = list(handles) * (self.unroll // len(handles))
+
+    def bind(self, values, handles: list[str]):
+        """Bind values to the handles of all, one after the other."""
+        for v, mine in zip(values, split(handles, self.unroll), strict=True):
+            self.set(v, mine)
 
     def run(self, ops: list[Op]):
         """Emit operations in order, leaving out those that are bound already."""

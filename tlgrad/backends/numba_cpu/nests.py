@@ -24,8 +24,11 @@ class Nest:
         self.kernel, self.lanes, self.unroll = kernel, lanes, unroll
         self.e = Emitter(lanes, avx512=avx512)
         self.body = Body(self.e, unroll, used_values(kernel))
-        self.body.limits = {op.params["tape"]: op.args[-1] for op in all_ops(kernel.ops)
-                            if op.name == "unfold_within"}
+        for op in all_ops(kernel.ops):
+            if "tape" in op.params:
+                self.body.sweeps.setdefault(op.params["tape"], []).append(op)
+            if op.name == "unfold_within":
+                self.body.limits[op.params["tape"]] = op.args[-1]
         self.words: dict[tuple, str] = {}
 
     # -- entry

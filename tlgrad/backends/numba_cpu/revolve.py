@@ -6,26 +6,26 @@ that fit what is left of the limit are recorded whole and visited backwards.  Cu
 """
 from __future__ import annotations
 
-from tlgrad.backends.numba_cpu.regions import (REGIONS, carried, flat, get_state, numbered, put_state, split,
-                                               states_of, trip_count)
+from tlgrad.backends.numba_cpu import towers
+from tlgrad.backends.numba_cpu.towers import (at_work, carried, flat, fold_turn, get_state, put_state, split,
+                                              state_bytes, trip_count, turn_number, turns_left)
 
 
 def fold(body, op):
     """A fold; one whose reverse has a limit makes the first cuts on its way."""
     if "limit" not in op.params:
-        REGIONS["fold"](body, op)
+        towers.fold(body, op)
         return
     behind, body.behind = body.behind, None
-    work = body.tapes[op.params["tape"]] = Within(body, op)
-    for v, handles in zip(op.outs, split(work.descend(), body.unroll)):
-        body.set(v, handles)
+    work = body.towers[op.params["tape"]] = Within(body, op)
+    body.bind(op.outs, work.descend())
     body.behind = behind
 
 
 def unfold_within(body, op):
     """Visit the states of such a fold backwards."""
     behind, body.behind = body.behind, None
-    work = body.tapes[op.params["tape"]]
+    work = body.towers[op.params["tape"]]
     start = carried(body, op.outs, [body.env[a] for a in op.args[1:-1]])
     types = [t for t, _ in start]
 
@@ -35,8 +35,7 @@ def unfold_within(body, op):
     _, _, *out = body.e.repeat([("i64", work.last), ("i1", "true"), *start],
                                lambda h: body.e.emit(f"icmp sge i64 {h[0]}, 0"), piece)
     body.behind = behind
-    for v, handles in zip(op.outs, split(out, body.unroll)):
-        body.set(v, handles)
+    body.bind(op.outs, out)
 
 
 class Within:
@@ -47,15 +46,15 @@ class Within:
         e = self.e = body.e
         self.body, self.forward, self.n = body, op, trip_count(body, op.args[0])
         self.onward = -1 if op.params["reverse"] else 1
-        self.tape = states_of(body, op, self.n)
+        self.bytes = state_bytes(body, op.outs)
         limit = body.env[body.limits[op.params["tape"]]][0]
         limit = e.emit(f"extractelement {e.type('i64')} {limit}, i64 0")
         if op.params["limit"] == "bytes":
-            limit = e.i64("sdiv", limit, self.tape.bytes)
+            limit = e.i64("sdiv", limit, self.bytes)
         self.slots = self.most("1", e.smin(limit, self.n))
-        self.states = body.memory.take(e.i64("mul", e.i64("add", self.slots, 1), self.tape.bytes))
+        self.states = body.memory.take(e.i64("mul", e.i64("add", self.slots, 1), self.bytes))
         self.stack = body.memory.take(e.i64("mul", e.i64("add", self.slots, 2), 16))
-        put_state(body, self.tape, self.states, "0", flat(body.env[a] for a in op.args[1:]))
+        self.put("0", flat(body.env[a] for a in op.args[1:]))
         self.bounds("0", "0", self.n)
 
     def descend(self):
@@ -126,29 +125,34 @@ class Within:
         """Pass over the first turns and keep the state there: the rest is a piece of its own."""
         passed = first_piece(self.e, turns, free)
         mid, after = self.e.i64("add", lo, passed), self.e.i64("add", k, "1")
-        put_state(self.body, self.tape, self.states, after, self.run(k, lo, passed))
+        self.put(after, self.run(k, lo, passed))
         self.bounds(k, hi=mid)
         self.bounds(after, mid, hi)
         return after
 
     def run(self, k, lo, count, record=False):
         """The state after `count` turns from that in slot k; with `record`, the states go to the next slots."""
-        e, body = self.e, self.body
+        e = self.e
 
         def turn(i, now):
             new = self.turn(e.i64("add", lo, i), now)
             if record:
-                put_state(body, self.tape, self.states, e.i64("add", e.i64("add", k, i), "1"), new)
+                self.put(e.i64("add", e.i64("add", k, i), "1"), new)
             return new
-        return e.loop(count, turn, [(t, x) for (t, _), x in zip(
-            self.types(), get_state(body, self.tape, self.states, k))])
+        return e.loop(count, turn, [(t, x) for (t, _), x in zip(self.types(), self.get(k))])
 
     def turn(self, place, now):
         """One turn of the fold, the one at `place` in its order."""
-        body = self.body
-        body.onward = self.onward
-        at = numbered(body, self.tape, place)
-        return flat(body.region(self.forward.regions[0], [at, *split(now, body.unroll)]))
+        return fold_turn(self.body, self.forward, self.n, place, now)
+
+    def put(self, slot, handles):
+        """Store a state."""
+        here = self.e.at(self.states, self.e.i64("mul", slot, self.bytes))
+        put_state(self.body, self.forward.outs, here, handles)
+
+    def get(self, slot):
+        """The state in a slot."""
+        return get_state(self.body, self.forward.outs, self.e.at(self.states, self.e.i64("mul", slot, self.bytes)))
 
     def visit(self, op, k, lo, turns, cts):
         """The states of a piece backwards."""
@@ -157,9 +161,12 @@ class Within:
         def back(i, now):
             body.onward = -self.onward
             t = e.i64("sub", e.i64("sub", turns, "1"), i)
-            values = split(get_state(body, self.tape, self.states, e.i64("add", k, t)), body.unroll)
-            at = numbered(body, self.tape, e.i64("add", lo, t))
-            return flat(body.region(op.regions[0], [at, *values, *split(now, body.unroll)]))
+            values = split(self.get(e.i64("add", k, t)), body.unroll)
+            at = e.i64("add", lo, t)
+            if self.onward < 0:
+                at = e.i64("sub", e.i64("sub", self.n, "1"), at)
+            with at_work(body, turns_left(body, op.args[0], at)):
+                return flat(body.region(op.regions[0], [turn_number(body, at), *values, *split(now, body.unroll)]))
         return e.loop(turns, back, cts)
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from tlgrad.backends.numba_cpu.columns import Columns
 from tlgrad.backends.numba_cpu.nests import Lanes
-from tlgrad.backends.numba_cpu.regions import at_work, carried, flat, one_turn, split
+from tlgrad.backends.numba_cpu.regions import one_turn
+from tlgrad.backends.numba_cpu.towers import at_work, carried, flat, split
 from tlgrad.backends.numba_cpu.turnwise import place_arrays
 from tlgrad.codegen.ir import Op, Value, free_values
 
