@@ -25,6 +25,8 @@ from tlgrad.passes.groups import squeezed, turn_arrays
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 #: a branch this cheap is computed for all lanes and selected
 CHEAP = 40
+#: most sweeps of a tower under a limit on the states kept
+SWEEPS_WITHIN = 8
 
 
 # ---- what can be lowered ----
@@ -75,10 +77,10 @@ def _can_sweep(eqn, space, makers) -> bool:
 
 
 def _can_turn(eqn, space) -> bool:
-    """Turns are programs of lanes; a limit on the states kept is for a fold and its reverse."""
-    bodies, reverse = eqn.params["bodies"], eqn.params["reverse"]
-    return (eqn.params["memory"] is None or len(bodies) == 1 or len(bodies) == 2 and reverse[0] != reverse[1]) \
-        and all(lane_program(body, space) for body in bodies)
+    """Turns are programs of lanes; the text of a tower under a limit doubles with each sweep."""
+    bodies = eqn.params["bodies"]
+    return ((eqn.params["memory"] is None or len(bodies) <= SWEEPS_WITHIN)
+            and all(lane_program(body, space) for body in bodies))
 
 
 def can_fold(eqn, space) -> bool:

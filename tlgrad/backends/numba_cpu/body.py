@@ -1,6 +1,7 @@
 """Operations of a kernel on U vectors of L lanes: a lane value is a list of U handles."""
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Any, Callable
 
 from tlgrad.backends.numba_cpu import scalars
@@ -46,6 +47,15 @@ class Body:
     def set(self, value: Value, handles):
         """Bind a value; a uniform one has one handle, used by all vectors."""
         self.env[value] = list(handles) * (self.unroll // len(handles))
+
+    @contextmanager
+    def sum_waits(self):
+        """Inside, turns of folds do not go on with an ordered sum."""
+        behind, self.behind = self.behind, None
+        try:
+            yield
+        finally:
+            self.behind = behind
 
     def bind(self, values, handles: list[str]):
         """Bind values to the handles of all, one after the other."""

@@ -1,173 +1,200 @@
-"""The reverse of a fold under a limit on the states that are kept, as LLVM IR.
+"""Towers of sweeps under a limit on the states that are kept, as LLVM IR.
 
-The range of turns is cut in two again and again, with the states before the cuts on a stack; pieces
-that fit what is left of the limit are recorded whole and visited backwards.  Cuts are binomial
-(Griewank and Walther, "Algorithm 799: Revolve", 2000), as in `tlgrad.control.schedule`.
+The range of turns is cut in two again and again, with the states that enter the pieces on a stack; pieces
+that fit what is left of the limit are recorded whole and visited.  Cuts are binomial (Griewank and Walther,
+"Algorithm 799: Revolve", 2000), as in `tlgrad.control.schedule`.
+
+    sweep k over lo .. hi    k = 0: turn by turn.  Else piece by piece, in its order:
+        short piece          the sweeps before k are recorded, each with the states of those before it;
+                             sweep k visits them
+        long piece           cut: each sweep before k passes over the part that it comes to first, by these
+                             same rules, which gives the state with which it enters the other part
 """
 from __future__ import annotations
 
 from tlgrad.backends.numba_cpu import towers
-from tlgrad.backends.numba_cpu.towers import (at_work, carried, flat, fold_turn, get_state, put_state, split,
-                                              state_bytes, trip_count, turn_number, turns_left)
+from tlgrad.backends.numba_cpu.towers import flat, get_state, put_state, split, state_bytes, sweep_turn, trip_count
+from tlgrad.codegen.ir import Op
 
 
 def fold(body, op):
-    """A fold; one whose reverse has a limit makes the first cuts on its way."""
+    """A fold; one that is visited again under a limit makes the first cuts on its way."""
     if "limit" not in op.params:
         towers.fold(body, op)
         return
-    behind, body.behind = body.behind, None
-    work = body.towers[op.params["tape"]] = Within(body, op)
-    body.bind(op.outs, work.descend())
-    body.behind = behind
+    tape = op.params["tape"]
+    with body.sum_waits():
+        work = body.towers[tape] = Within(body, body.sweeps[tape], body.limits[tape], op.params["limit"])
+        body.bind(op.outs, work.first())
 
 
 def unfold_within(body, op):
-    """Visit the states of such a fold backwards."""
-    behind, body.behind = body.behind, None
-    work = body.towers[op.params["tape"]]
-    start = carried(body, op.outs, [body.env[a] for a in op.args[1:-1]])
-    types = [t for t, _ in start]
-
-    def piece(handles):
-        k, recorded, *cts = handles
-        return work.piece(op, k, recorded, list(zip(types, cts)))
-    _, _, *out = body.e.repeat([("i64", work.last), ("i1", "true"), *start],
-                               lambda h: body.e.emit(f"icmp sge i64 {h[0]}, 0"), piece)
-    body.behind = behind
-    body.bind(op.outs, out)
+    """A later sweep of such a tower."""
+    with body.sum_waits():
+        work = body.towers[op.params["tape"]]
+        body.bind(op.outs, work.later(work.ops.index(op)))
 
 
-class Within:
-    """One reverse.  Piece k of the stack, turns from `lo` to `hi`, enters with the state in slot k; the
-    states of the piece at hand lie in the slots from there on."""
+class Stack:
+    """Pieces of the range, for sweep k.  Piece number p, turns from `lo` to `hi`, is entered with the states
+    in slot p; the states of a recorded piece lie in the slots from there on, one a turn."""
 
-    def __init__(self, body, op):
-        e = self.e = body.e
-        self.body, self.forward, self.n = body, op, trip_count(body, op.args[0])
-        self.onward = -1 if op.params["reverse"] else 1
-        self.bytes = state_bytes(body, op.outs)
-        limit = body.env[body.limits[op.params["tape"]]][0]
-        limit = e.emit(f"extractelement {e.type('i64')} {limit}, i64 0")
-        if op.params["limit"] == "bytes":
-            limit = e.i64("sdiv", limit, self.bytes)
-        self.slots = self.most("1", e.smin(limit, self.n))
-        self.states = body.memory.take(e.i64("mul", e.i64("add", self.slots, 1), self.bytes))
-        self.stack = body.memory.take(e.i64("mul", e.i64("add", self.slots, 2), 16))
-        self.put("0", flat(body.env[a] for a in op.args[1:]))
-        self.bounds("0", "0", self.n)
+    def __init__(self, body, ops: list[Op], k: int, slots: str):
+        self.body, self.e, self.ops = body, body.e, ops
+        sizes = [state_bytes(body, op.outs) for op in ops[:k]]
+        self.record, self.places = sum(sizes), [sum(sizes[:q]) for q in range(k)]
+        self.states = body.memory.take(self.e.i64("mul", self.e.i64("add", slots, 1), self.record))
+        self.limits = body.memory.take(self.e.i64("mul", self.e.i64("add", slots, 2), 16))
 
-    def descend(self):
-        """Cut until the last piece fits, and record it: the state after all turns."""
-        e = self.e
-
-        def too_long(h):
-            lo, hi = self.bounds(h[0])
-            return e.emit(f"icmp sgt i64 {e.i64('sub', hi, lo)}, {self.free(h[0])}")
-
-        def cut(h):
-            lo, hi = self.bounds(h[0])
-            return [self.cut(h[0], lo, hi, e.i64("sub", hi, lo), self.free(h[0]))]
-        self.last, = e.repeat([("i64", "0")], too_long, cut)
-        lo, hi = self.bounds(self.last)
-        turns = e.i64("sub", hi, lo)
-        some = e.emit(f"icmp sgt i64 {turns}, 0")
-        before = self.run(self.last, lo, e.i64("sub", turns, "1"), record=True)
-        place = e.i64("add", lo, self.most("0", e.i64("sub", turns, "1")))
-        return e.loop(e.emit(f"zext i1 {some} to i64"), lambda i, now: self.turn(place, now),
-                      [(t, x) for (t, _), x in zip(self.types(), before)])
-
-    def types(self):
-        """(type, start) of the registers of a state."""
-        return carried(self.body, self.forward.outs, [self.body.env[a] for a in self.forward.args[1:]])
-
-    def free(self, k):
-        """States that a piece on place k may record."""
-        return self.most("1", self.e.i64("sub", self.slots, k))
-
-    def most(self, a, b):
-        """The greater of two signed integers."""
-        return self.e.emit(f"select i1 {self.e.emit(f'icmp sgt i64 {a}, {b}')}, i64 {a}, i64 {b}")
-
-    def bounds(self, k, lo=None, hi=None):
-        """Write the bounds of piece k, or read both."""
-        here = self.e.at(self.stack, self.e.i64("mul", k, 16))
+    def bounds(self, p, lo=None, hi=None):
+        """Write the bounds of piece p, or read both."""
+        here = self.e.at(self.limits, self.e.i64("mul", p, 16))
         for x, at in ((lo, here), (hi, self.e.at(here, 8))):
             if x is not None:
                 self.e.lines.append(f"  store i64 {x}, ptr {at}, align 8")
         if lo is None and hi is None:
             return [self.e.emit(f"load i64, ptr {at}, align 8") for at in (here, self.e.at(here, 8))]
 
-    def piece(self, op, k, recorded, cts):
-        """The last piece: cut in two, or visited.  What is last then, whether it is recorded, cotangents."""
-        e = self.e
-        lo, hi = self.bounds(k)
-        turns, free = e.i64("sub", hi, lo), self.free(k)
+    def place(self, q, slot):
+        """The address of the state of sweep q in a slot."""
+        here = self.e.at(self.states, self.e.i64("mul", slot, self.record))
+        return self.e.at(here, self.places[q]) if self.places[q] else here
+
+    def put(self, q, slot, handles):
+        """Store a state of sweep q."""
+        put_state(self.body, self.ops[q].outs, self.place(q, slot), handles)
+
+    def get(self, q, slot):
+        """The state of sweep q in a slot."""
+        return get_state(self.body, self.ops[q].outs, self.place(q, slot))
+
+
+class Within:
+    """The sweeps of a tower for one block of lanes."""
+
+    def __init__(self, body, ops: list[Op], limit, unit: str):
+        e = self.e = body.e
+        self.body, self.ops = body, ops
+        self.n = trip_count(body, ops[0].args[0])
+        self.backward = [op.params["reverse"] for op in ops]
+        self.starts = [flat(body.env[a] for a in ops[0].args[1:])]
+        most = e.emit(f"extractelement {e.type('i64')} {body.env[limit][0]}, i64 0")
+        if unit == "bytes":
+            most = e.i64("sdiv", most, sum(state_bytes(body, op.outs) for op in ops[:-1]))
+        self.slots = self.most("1", e.smin(most, self.n))
+        self.stacks = {k: Stack(body, ops, k, self.slots) for k in range(1, len(ops))}
+
+    def first(self):
+        """The first sweep: it cuts what the second comes to later, and records what that comes to first."""
+        e, stack = self.e, self.stacks[1]
+        if self.backward[0] == self.backward[1]:
+            return self.turns(0, "0", self.n, self.starts[0], None, None, False)
+        stack.put(0, "0", self.starts[0])
+        stack.bounds("0", "0", self.n)
+
+        def too_long(h):
+            lo, hi = stack.bounds(h[0])
+            return e.emit(f"icmp sgt i64 {e.i64('sub', hi, lo)}, {self.free(h[0])}")
+        self.top, = e.repeat([("i64", "0")], too_long, lambda h: [self.cut(1, h[0], *stack.bounds(h[0]))])
+        lo, hi = stack.bounds(self.top)
+        return self.turns(0, lo, hi, stack.get(0, self.top), stack, self.top, True)
+
+    def later(self, k):
+        """Sweep k, over all turns."""
+        op, stack = self.ops[k], self.stacks[k]
+        self.starts.append(flat(self.body.env[a] for a in op.args[1:-1]))
+        if k == 1 and self.backward[0] != self.backward[1]:
+            return self.pieces(1, self.top, "true", self.starts[1])
+        for q in range(k):
+            stack.put(q, "0", self.starts[q])
+        stack.bounds("0", "0", self.n)
+        return self.pieces(k, "0", "false", self.starts[k])
+
+    def sweep(self, k, lo, hi, now, entries: Stack, slot):
+        """Sweep k over lo .. hi, entered by the sweeps before it with the states in a slot of another stack."""
+        if k == 0:
+            return self.turns(0, lo, hi, now, None, None, False)
+        stack = self.stacks[k]
+        for q in range(k):
+            stack.put(q, "0", entries.get(q, slot))
+        stack.bounds("0", lo, hi)
+        return self.pieces(k, "0", "false", now)
+
+    def pieces(self, k, top, recorded, now):
+        """Sweep k over the pieces of its stack, from the one on top; that one may be recorded."""
+        types = self.types(k)
+
+        def piece(handles):
+            p, ready, *now = handles
+            return self.piece(k, p, ready, list(zip(types, now)))
+        _, _, *out = self.e.repeat([("i64", top), ("i1", recorded), *zip(types, now)],
+                                   lambda h: self.e.emit(f"icmp sge i64 {h[0]}, 0"), piece)
+        return out
+
+    def piece(self, k, p, recorded, now):
+        """The piece on top: cut in two, or visited.  What is on top then, whether it is recorded, carries."""
+        e, stack = self.e, self.stacks[k]
+        lo, hi = stack.bounds(p)
         cut, visit, join = e.label("cut"), e.label("visit"), e.label("join")
-        e.branch(e.emit(f"icmp sgt i64 {turns}, {free}"), cut, visit)
+        e.branch(e.emit(f"icmp sgt i64 {e.i64('sub', hi, lo)}, {self.free(p)}"), cut, visit)
         e.start(cut)
-        last = self.cut(k, lo, hi, turns, free)
+        top = self.cut(k, p, lo, hi)
         end = e.block
         e.jump(join)
         e.start(visit)
-        again = e.emit(f"select i1 {recorded}, i64 0, i64 {e.i64('sub', turns, '1')}")
-        self.run(k, lo, again, record=True)
-        found = self.visit(op, k, lo, turns, cts)
-        before = e.i64("sub", k, "1")
-        last_block = e.block
+        again = e.emit(f"select i1 {recorded}, i64 {lo}, i64 {hi}")
+        for q in range(k):
+            self.turns(q, lo, again, stack.get(q, p), stack, p, True)
+        found = self.turns(k, lo, hi, [x for _, x in now], stack, p, False)
+        before = e.i64("sub", p, "1")
+        last = e.block
         e.jump(join)
         e.start(join)
-        return [e.emit(f"phi i64 [ {last}, %{end} ], [ {before}, %{last_block} ]"), "false",
-                *[e.emit(f"phi {t} [ {old}, %{end} ], [ {new}, %{last_block} ]")
-                  for (t, old), new in zip(cts, found)]]
+        return [e.emit(f"phi i64 [ {top}, %{end} ], [ {before}, %{last} ]"), "false",
+                *[e.emit(f"phi {t} [ {old}, %{end} ], [ {new}, %{last} ]") for (t, old), new in zip(now, found)]]
 
-    def cut(self, k, lo, hi, turns, free):
-        """Pass over the first turns and keep the state there: the rest is a piece of its own."""
-        passed = first_piece(self.e, turns, free)
-        mid, after = self.e.i64("add", lo, passed), self.e.i64("add", k, "1")
-        self.put(after, self.run(k, lo, passed))
-        self.bounds(k, hi=mid)
-        self.bounds(after, mid, hi)
+    def cut(self, k, p, lo, hi):
+        """Cut piece p of the stack of sweep k: the part that it comes to first is on top."""
+        e, stack, after = self.e, self.stacks[k], self.e.i64("add", p, "1")
+        passed = first_piece(e, e.i64("sub", hi, lo), self.free(p))
+        mid = e.i64("add", lo, passed) if self.backward[k] else e.i64("sub", hi, passed)
+        left, right = (p, after) if self.backward[k] else (after, p)
+        stack.bounds(left, lo, mid)
+        stack.bounds(right, mid, hi)
+        for q in range(k):
+            state = stack.get(q, p)
+            stack.put(q, after, state)
+            if self.backward[q]:
+                stack.put(q, left, self.sweep(q, mid, hi, state, stack, right))
+            else:
+                stack.put(q, right, self.sweep(q, lo, mid, state, stack, left))
         return after
 
-    def run(self, k, lo, count, record=False):
-        """The state after `count` turns from that in slot k; with `record`, the states go to the next slots."""
-        e = self.e
+    def turns(self, k, lo, hi, now, stack, p, record):
+        """Sweep k turn by turn.  States of the sweeps before it lie in the slots of a stack from p on, and
+        its own go there with `record`."""
+        e, count, back = self.e, self.e.i64("sub", hi, lo), self.backward[k]
 
         def turn(i, now):
-            new = self.turn(e.i64("add", lo, i), now)
+            t = e.i64("sub", e.i64("sub", count, "1"), i) if back else i
+            slot = e.i64("add", p, t) if stack else ""
             if record:
-                self.put(e.i64("add", e.i64("add", k, i), "1"), new)
-            return new
-        return e.loop(count, turn, [(t, x) for (t, _), x in zip(self.types(), self.get(k))])
+                stack.put(k, slot, now)
+            states = flat(stack.get(q, slot) for q in range(k)) if k else []
+            return sweep_turn(self.body, self.ops[k], e.i64("add", lo, t), states, now)
+        return e.loop(count, turn, list(zip(self.types(k), now)))
 
-    def turn(self, place, now):
-        """One turn of the fold, the one at `place` in its order."""
-        return fold_turn(self.body, self.forward, self.n, place, now)
+    def types(self, k):
+        """The types of the registers that sweep k carries."""
+        return [self.e.type(v.type) for v in self.ops[k].outs for _ in range(self.body.unroll)]
 
-    def put(self, slot, handles):
-        """Store a state."""
-        here = self.e.at(self.states, self.e.i64("mul", slot, self.bytes))
-        put_state(self.body, self.forward.outs, here, handles)
+    def free(self, p):
+        """States that a piece on place p may record."""
+        return self.most("1", self.e.i64("sub", self.slots, p))
 
-    def get(self, slot):
-        """The state in a slot."""
-        return get_state(self.body, self.forward.outs, self.e.at(self.states, self.e.i64("mul", slot, self.bytes)))
-
-    def visit(self, op, k, lo, turns, cts):
-        """The states of a piece backwards."""
-        e, body = self.e, self.body
-
-        def back(i, now):
-            body.onward = -self.onward
-            t = e.i64("sub", e.i64("sub", turns, "1"), i)
-            values = split(self.get(e.i64("add", k, t)), body.unroll)
-            at = e.i64("add", lo, t)
-            if self.onward < 0:
-                at = e.i64("sub", e.i64("sub", self.n, "1"), at)
-            with at_work(body, turns_left(body, op.args[0], at)):
-                return flat(body.region(op.regions[0], [turn_number(body, at), *values, *split(now, body.unroll)]))
-        return e.loop(turns, back, cts)
+    def most(self, a, b):
+        """The greater of two signed integers."""
+        return self.e.emit(f"select i1 {self.e.emit(f'icmp sgt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
 
 def first_piece(e, turns: str, slots: str) -> str:

@@ -131,19 +131,20 @@ def fold(body, op: Op):
         tower = body.towers[op.params["tape"]] = Tower(body, body.sweeps[op.params["tape"]])
         tower.sweep(0)
         return
-    n = trip_count(body, op.args[0])
-    out = body.loop(n, lambda i, now: fold_turn(body, op, n, i, now),
-                    carried(body, op.outs, [body.env[a] for a in op.args[1:]]))
-    body.bind(op.outs, out)
+    n, back = trip_count(body, op.args[0]), op.params["reverse"]
+
+    def turn(i, now):
+        at = body.e.i64("sub", body.e.i64("sub", n, "1"), i) if back else i
+        return sweep_turn(body, op, at, [], now)
+    body.bind(op.outs, body.loop(n, turn, carried(body, op.outs, [body.env[a] for a in op.args[1:]])))
 
 
-def fold_turn(body, op, n, i, now):
-    """Turn number i in the order of a fold of n turns."""
-    if op.params["reverse"]:
-        i = body.e.i64("sub", body.e.i64("sub", n, "1"), i)
+def sweep_turn(body, op, at, states, now):
+    """Turn number `at` of a sweep that reads these states of the sweeps before it."""
     body.onward = -1 if op.params["reverse"] else 1
-    with at_work(body, turns_left(body, op.args[0], i)):
-        return flat(body.region(op.regions[0], [turn_number(body, i), *split(now, body.unroll)]))
+    with at_work(body, turns_left(body, op.args[0], at)):
+        handles = [turn_number(body, at), *split(states, body.unroll), *split(now, body.unroll)]
+        return flat(body.region(op.regions[0], handles))
 
 
 def unfold(body, op: Op):
@@ -227,12 +228,8 @@ class Tower:
             t = e.i64("sub", e.i64("sub", count, "1"), i) if op.params["reverse"] else i
             if step is not None:
                 self.put(k, self.states, t, now, step)
-            at = e.i64("add", start, t)
             states = flat(self.get(q, self.states, t) for q in range(k))
-            body.onward = -1 if op.params["reverse"] else 1
-            with at_work(body, turns_left(body, op.args[0], at)):
-                return flat(body.region(op.regions[0], [turn_number(body, at), *split(states, body.unroll),
-                                                        *split(now, body.unroll)]))
+            return sweep_turn(body, op, e.i64("add", start, t), states, now)
         types = [e.type(v.type) for v in op.outs for _ in range(body.unroll)]
         return body.loop(count, turn, list(zip(types, now)))
 
