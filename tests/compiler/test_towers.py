@@ -94,7 +94,8 @@ def test_a_loop_inside_a_loop():
     assert not hosted(compiled(twice, np.linspace(-1, 1, 40), 6))
 
 
-@pytest.mark.parametrize("reverse", [(False, False), (True, True), (False, False, True), (True, False, False, True)])
+@pytest.mark.parametrize("reverse", [(False, False), (True, True), (False, False, True),
+                                     (True, False, False, True)])
 @pytest.mark.parametrize("memory", [None, 3])
 def test_sweeps_in_any_directions(reverse, memory):
     """Transforms turn each sweep around; the primitive takes any."""

@@ -15,6 +15,8 @@
     t       := b1 i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64
 
 Sizes, strides, trip counts and numbers are not in the text: they are words of the launch.
+``fold`` and the ``unfold``s with its tape are a tower: the region of each takes the turn, then what the
+sweeps before it carried when they came to that turn, then its own carries.
 A value is `uniform` (!) when it is the same for every lane.  The first value of the regions of folds
 and loops is the number of the turn.  ``turns v... = loop v... {test} {body}`` gives, by lane, the turns
 made and the values after them.

@@ -114,15 +114,15 @@ def _tower(program: Turns, bodies, reverse, inits, memory) -> tuple[Value, ...]:
     key: tuple = (id(low.scopes[-1]), program.n, tuple(program.consts), tuple(program.xs))
     keys, done, outs, chain = [], 0, (), []
     for k, body in enumerate(bodies):
-        key = (*key, body_key(body), reverse[k], tuple(inits[k]), tuple(program.ys) if k == last else (),
-               memory if k else None)
+        ys = program.ys if k == last else ()
+        key = (*key, body_key(body), reverse[k], tuple(inits[k]), tuple(ys), memory if k else None)
         keys.append(key)
         found = low.folds.get(key)
         if found is not None and (k == last or len(found[1]) == k + 1):
             done, (outs, chain) = k + 1, found
     for k in range(done, len(bodies)):
-        chain = chain if k else []
-        outs = _sweep(program, bodies[k], reverse[k], inits[:k + 1], chain, memory, program.ys if k == last else ())
+        chain, ys = chain if k else [], program.ys if k == last else ()
+        outs = _sweep(program, bodies[k], reverse[k], inits[:k + 1], chain, memory, ys)
         low.folds[keys[k]] = outs, chain
     return outs
 
