@@ -7,12 +7,12 @@ a function is compiled, and from the first call for arrays worth the compilation
 import collections
 import ctypes
 import functools
-import threading
 
 import numpy as np
 
 from ..expr import Numpy, Value
 from ..expr.llvm import LLVM, link, module
+from ..machine import compiling, once
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
@@ -100,7 +100,7 @@ def _run(emitter, inputs, type):
         "  br label %end", "end:", "  ret void", "}"]
 
 
-@functools.cache
+@once
 def host():
     """(llvmlite's binding, a maker of target machines for this CPU, whether it has AVX-512).
 
@@ -117,7 +117,7 @@ def host():
 
 def compiled(name, dtype):
     """The kernel of `kernel_text` for this machine, as a ctypes function; compiled once."""
-    with _LOCK:
+    with compiling:
         return _compile(name, dtype)
 
 
@@ -143,7 +143,6 @@ def load(text, tables, arity):
 
 
 _compile = functools.cache(build)
-_LOCK = threading.Lock()                # one compilation of a function
 _COMPILED, _SMALL = {}, collections.Counter()
 
 

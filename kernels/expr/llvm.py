@@ -15,6 +15,7 @@ import struct
 
 import numpy as np
 
+from ..machine import add_symbols
 from .value import Table, Value, WIDTH
 
 TYPE = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32", "b": "i1"}
@@ -259,11 +260,9 @@ def module(function_lines, emitter):
 
 def link(tables):
     """Give the external tables of a module their addresses; call it before the object is loaded."""
-    import llvmlite.binding as binding
-    for symbol, table in tables.items():
-        if symbol not in _LINKED:
-            _LINKED[symbol] = np.array(table.numbers)
-            binding.add_symbol(symbol, _LINKED[symbol].ctypes.data)
+    new = {symbol: np.array(table.numbers) for symbol, table in tables.items() if symbol not in _LINKED}
+    add_symbols({symbol: numbers.ctypes.data for symbol, numbers in new.items()})
+    _LINKED.update(new)
 
 
 _LINKED = {}

@@ -1,17 +1,16 @@
 """Compiles kernel text once per text, in memory and on disk; calls it on contiguous arrays."""
 import ctypes
 import hashlib
-import threading
 
 from tlgrad.kernels.cache import disk
-from tlgrad.kernels.machine import host
+from tlgrad.kernels.machine import compiling, host
 
 
 class Library:
     """Compiled functions by text, for this machine or for another `Machine` (to look at)."""
 
     def __init__(self, machine=None):
-        self._functions, self._lock, self._machine = {}, threading.Lock(), machine
+        self._functions, self._machine = {}, machine
 
     @property
     def machine(self):
@@ -24,7 +23,7 @@ class Library:
 
     def function(self, text, counts, pointers):
         """The function `k` of a module text, taking `counts` i64 and then `pointers` pointers."""
-        with self._lock:
+        with compiling:
             if text not in self._functions:
                 arguments = [ctypes.c_int64] * counts + [ctypes.c_void_p] * pointers
                 self._functions[text] = ctypes.CFUNCTYPE(None, *arguments)(self._address(text))

@@ -227,7 +227,7 @@ def test_the_reason_of_a_trace_is_told():
     g(1.0)
     assert "a captured value changed" in tl.cache_info().reasons[-1]
     g(tl.tensor(1.0, tl.float32))
-    assert "float64[]* to float32[]" in tl.cache_info().reasons[-1]
+    assert any("float64[]* to float32[]" in r for r in tl.cache_info().reasons[-2:])     # then what it compiled
 
 
 def test_a_captured_nan_is_not_a_change():

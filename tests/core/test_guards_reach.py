@@ -6,8 +6,13 @@ import enum
 import functools
 import random
 import sys
+import threading
+import time
 import types
 import typing
+import uuid
+from datetime import datetime
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -154,6 +159,31 @@ def test_random_numbers_of_python_are_drawn_anew(draw):
     assert len({float(g(1.0)) for _ in range(5)}) > 1
 
 
+@pytest.mark.parametrize("draw", [lambda: datetime.now().microsecond, lambda: time.perf_counter_ns() % 1000,
+                                  lambda: uuid.uuid4().int % 1000, lambda: uuid4().int % 1000],
+                         ids=["datetime", "time", "uuid", "uuid_by_name"])
+def test_clocks_are_read_anew(draw):
+    g = tl.run(lambda x: x * draw())
+    assert len({float(g(1.0)) for _ in range(9)}) > 1
+
+
+def test_what_belongs_to_a_thread_is_read_in_that_thread():
+    local = threading.local()
+    local.scale = 2.0
+    g = tl.run(lambda x: x * local.scale)
+    found = []
+
+    def other():
+        local.scale = 5.0
+        found.append(float(g(1.0)))
+    assert float(g(1.0)) == float(g(1.0)) == 2.0
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert found == [5.0] and float(g(1.0)) == 2.0
+
+
+DATE = datetime(2026, 1, 2)
 Pair = collections.namedtuple("Pair", "left right")
 
 
@@ -185,9 +215,9 @@ class Square(Shape):
 
 @pytest.mark.parametrize("f", [
     lambda x: Pair(x, x).left, lambda x: Typed(x).left, lambda x: Record(x).left,
-    lambda x: x * Colour.RED.value, lambda x: x * Square().area(),
+    lambda x: x * Colour.RED.value, lambda x: x * DATE.day, lambda x: x * Square().area(),
     lambda x: x if isinstance(x, tl.Tensor) else np.sin(x) * getattr(np, "pi")],
-    ids=["namedtuple", "typed_namedtuple", "dataclass", "enum", "abstract_class", "numpy"])
+    ids=["namedtuple", "typed_namedtuple", "dataclass", "enum", "date", "abstract_class", "numpy"])
 def test_everyday_classes_are_traced_once(f):
     g = tl.run(f)
     g(1.0)

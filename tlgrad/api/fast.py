@@ -54,7 +54,8 @@ def native_call(cls, plan, avals, order: str | None) -> tuple | None:
 def native_checks(guard) -> list[tuple]:
     """The checks of a guard for a native call; asked as a whole where one is of another kind."""
     fields = native.captured_fields()
-    out = []
+    out = [(native.FIELD, ASSIGNED, fields["entries"], None)] if guard.values else []     # none was assigned to
+    places = len(out) + len(guard.checks)
     for check, place, key, saved in guard.checks:
         kept = None if saved is guards._MISSING else (saved,)
         if check is guards._cell:
@@ -65,7 +66,7 @@ def native_checks(guard) -> list[tuple]:
             out.append((native.FIELD, place, fields[key], None if saved is None else kept))
         else:
             break
-    asked = len(out) < len(guard.checks) or len(out) > MOST_CHECKS or -1 in fields.values()
+    asked = len(out) < places or places > MOST_CHECKS or -1 in fields.values() or guard.values and ASSIGNED
     return [(native.ASK, guard.holds, None, (True,))] if asked else out
 
 

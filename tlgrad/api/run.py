@@ -162,7 +162,10 @@ class Run(NativelyCalled, Recordable):
         key = (in_tree, *avals, static, static_args, kinds, order)
         plan = self.plans.get(key)
         if plan is not None and plan.guard.holds():
-            self.plans.move_to_end(key)
+            try:
+                self.plans.move_to_end(key)
+            except KeyError:                       # another thread has dropped it
+                pass
             return plan
         plan = self._trace(leaves, in_tree, static, static_args, order, known=plan)
         self.plans[key] = plan

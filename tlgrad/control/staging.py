@@ -89,7 +89,10 @@ def interned(jaxpr: Jaxpr) -> Jaxpr:
     """
     key = _content(jaxpr)
     found = _interned.setdefault(key, jaxpr)
-    _interned.move_to_end(key)
+    try:
+        _interned.move_to_end(key)
+    except KeyError:                               # another thread has dropped it
+        pass
     if len(_interned) > MAX_INTERNED:
         _interned.popitem(last=False)
     return found

@@ -7,6 +7,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from tlgrad.core.source import describe_callable
+from tlgrad.kernels.fork import in_child
 
 _lock = threading.Lock()
 #: counts by name; backends add their own ("compiles", "memory_hits", "disk_hits", ...)
@@ -16,6 +17,12 @@ reasons: deque[str] = deque(maxlen=200)
 _last_avals: OrderedDict[str, list] = OrderedDict()
 #: kernels compiled for one function after which it is reported, once
 MANY_COMPILES = 64
+
+
+@in_child
+def _after_fork():
+    global _lock
+    _lock = threading.Lock()
 
 
 @dataclass(slots=True)

@@ -7,17 +7,26 @@ its arithmetic is looked up by dtype in `tlgrad.ops.meaning`.
 """
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
 from tlgrad.errors import DTypeError
+from tlgrad.kernels.fork import in_child
 from tlgrad.softfloat import complexes, format as formats, storage as words
 from tlgrad.softfloat.format import Binary
 
 _by_name: dict[str, "DType"] = {}
 _by_storage: dict[np.dtype, "DType"] = {}
 _by_format: dict[Binary, "DType"] = {}
+_making = threading.Lock()
+
+
+@in_child
+def _after_fork():
+    global _making
+    _making = threading.Lock()
 
 
 class DType:
@@ -112,8 +121,13 @@ def as_dtype(x: Any) -> DType:
 
 def _of_format(fmt: Binary) -> DType:
     """The DType of a format, made at first use."""
-    found = _by_format.get(fmt)
-    return found or DType(repr(fmt), "f", fmt.width, words.dtype_of(fmt), software=True, format=fmt)
+    return _by_format.get(fmt) or _made(repr(fmt), "f", fmt.width, words.dtype_of(fmt), fmt)
+
+
+def _made(name, kind, bits, storage, format) -> DType:
+    """A software dtype that was not met before; one object, whichever threads ask for it."""
+    with _making:
+        return _by_name.get(name) or DType(name, kind, bits, storage, software=True, format=format)
 
 
 def of_storage(storage: np.dtype) -> DType:
@@ -235,4 +249,4 @@ def Complex(dtype: Any) -> DType:
         return complex_dtype(real)
     name = f"Complex({real})"
     storage = complexes.storage(real.format)
-    return _by_name.get(name) or DType(name, "c", 2 * real.bits, storage, software=True, format=real.format)
+    return _by_name.get(name) or _made(name, "c", 2 * real.bits, storage, real.format)

@@ -31,7 +31,7 @@ _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), ran
 _FIXED_MODULES = {"numpy", "math", "builtins", "tlgrad", "functools", "itertools", "operator", "typing"} \
     | set(sys.stdlib_module_names)
 #: modules and builtins through which a function reads what nothing can watch
-_CHANGING_MODULES = {"os", "random", "secrets", "time"}
+_CHANGING_MODULES = {"datetime", "os", "random", "secrets", "threading", "time", "uuid"}
 _READS_ANYTHING = {"__import__", "eval", "exec", "globals", "input", "open", "vars"}
 #: attributes by which classes keep caches
 _CACHES = {"_abc_impl"}
@@ -97,6 +97,8 @@ class Guard:
         elif isinstance(value, types.ModuleType):
             self._watch_module(value, None, seen)
         elif isinstance(value, type):
+            if value.__module__ == "datetime":                     # its class methods read the clock
+                raise Unwatchable
             self._watch_classes(value, seen)
         elif isinstance(value, types.BuiltinFunctionType):
             self._watch_builtin(value.__self__, seen)
@@ -151,7 +153,9 @@ class Guard:
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None and is_internal_type(type(value)):
             return self._watch(wrapped, seen)  # a function under a transform
-        if type(value).__module__ in _CHANGING_MODULES or not self._watch_attributes(value, seen):
+        if type(value).__module__ == "datetime":
+            return None                        # a date or a time: immutable
+        if type(value).__module__ in _CHANGING_MODULES | {"_thread"} or not self._watch_attributes(value, seen):
             raise Unwatchable
 
     def _watch_attributes(self, value, seen) -> bool:
@@ -191,7 +195,10 @@ class Guard:
     def _watch_function(self, f, seen):
         if is_internal(f.__code__):
             return self._watch_cells(f, seen)
-        if (f.__module__ or "").split(".")[0] in _FIXED_MODULES:
+        top = (f.__module__ or "").split(".")[0]
+        if top in _CHANGING_MODULES:
+            raise Unwatchable
+        if top in _FIXED_MODULES:
             return
         self._add(_attribute, f, "__code__", f.__code__)
         self._add(_attribute, f, "__defaults__", f.__defaults__)

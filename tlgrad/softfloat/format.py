@@ -59,7 +59,7 @@ class Binary:
         key = (E, F, specials, int(bias))
         known = cls._interned.get(key)
         if known is None:
-            known = cls._interned[key] = cls._make(E, F, specials, int(bias), name)
+            known = cls._interned.setdefault(key, cls._make(E, F, specials, int(bias), name))
         elif name not in (None, known.name):
             raise ValueError(f"Binary({E}, {F}, {specials!r}) is already named {known.name!r}; "
                              f"leave out name={name!r}")

@@ -10,6 +10,8 @@ import threading
 
 import numpy as np
 
+from tlgrad.kernels.fork import in_child
+
 ALIGN = 64
 #: bytes from which results are aligned: a vector that straddles two lines of the cache is loaded and stored twice,
 #: and below it a call costs more than that
@@ -53,6 +55,11 @@ class Pool:
 
 
 pool = Pool()
+
+
+@in_child
+def _after_fork():
+    pool.lock = threading.Lock()
 
 
 def allocate(shape, dtype: np.dtype) -> np.ndarray:

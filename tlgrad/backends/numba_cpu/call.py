@@ -27,6 +27,7 @@ from tlgrad.backends.numba_cpu.kernels import build
 from tlgrad.backends.numba_cpu.launch import MethodDef
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import EVAL, _current
+from tlgrad.kernels.machine import add_symbols, compiling
 from tlgrad.ops.orders import _order
 
 METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
@@ -64,13 +65,15 @@ def field_offset(owner: Any, value: Any) -> int:
 
 @functools.cache
 def captured_fields() -> dict[str, int]:
-    """Byte offsets of what guards watch in cells and functions, found on a function of our own."""
+    """Byte offsets of what guards watch in cells and functions, found on a function of our own, and of the
+    number of entries of a dict."""
     def probe(x=1.5, *, y=2.5):
         return x, y
     fields = {name: field_offset(probe, getattr(probe, name))
               for name in ("__code__", "__defaults__", "__kwdefaults__")}
-    content = object()
-    return {**fields, "cell": field_offset(types.CellType(content), content)}
+    content, three = object(), {1: 1, 2: 2, 3: 3}
+    counted = ctypes.c_ssize_t.from_address(id(three) + _HEAD).value == len(three)
+    return {**fields, "cell": field_offset(types.CellType(content), content), "entries": _HEAD if counted else -1}
 
 
 def _header() -> str:
@@ -185,26 +188,33 @@ address:
 def _entry(slot: int) -> str:
     """The module of the method for objects with (plan, kept) at byte `slot`."""
     data, aval, device = (slot_offset(Tensor, n) for n in ("data", "aval", "device"))
-    symbols = "".join(f"declare {t.split(' ', 1)[0]} @{n}{t.split(' ', 1)[1]}\n" for n, t in _C_API.items())
-    symbols += "".join(f"@tlgrad.{n} = external global i8\n" for n in ("general", *_objects()))
     types, addresses = _arguments(data, aval)
-    words = _loop("words", "%further", "made", """  %pw = getelementptr i64, ptr %words_, i64 %i_words
-  %w = load i64, ptr %pw, align 1
-  %kw = add i64 %arrays, %i_words
-  %pv = getelementptr i64, ptr %slots, i64 %kw
-  store i64 %w, ptr %pv, align 8
-  br label %words_next
-""", "go")
-    stack = _loop("stack", "%all", "long", """  %pl = getelementptr ptr, ptr %args, i64 %i_stack
-  %l = load ptr, ptr %pl, align 8
-  %is = add i64 %i_stack, 1
-  %pm = getelementptr ptr, ptr %list, i64 %is
-  store ptr %l, ptr %pm, align 8
-  br label %stack_next
-""", "through")
-    return f"""{symbols}declare ptr @tlgrad.new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
-define ptr @tlgrad_call(ptr %self, ptr %args, i64 %n, ptr %names) {{
-entry:
+    return "".join([
+        _declarations(), "define ptr @tlgrad_call(ptr %self, ptr %args, i64 %n, ptr %names) {\n",
+        _plan_of_self(slot),
+        _context("trace", "@tlgrad.trace", "@tlgrad.eval", "traced"), """traced:
+  %any_order = icmp eq ptr %order, null
+  br i1 %any_order, label %as_ordered, label %order_now
+""", _context("order_now", "@tlgrad.order", "%order", "as_ordered"), f"""as_ordered:
+  {types}same_avals:
+  {_guarded()}captured:
+  %arrays = add i64 %operands, 1
+  %total = add i64 %arrays, %further
+  %slots = alloca i64, i64 %total, align 16
+  {addresses}""", _launched(), _tensor(data, aval, device), _long_way(), "}\n"])
+
+
+def _declarations() -> str:
+    """What the method uses of CPython, NumPy and this process."""
+    return "".join([*(f"declare {t.split(' ', 1)[0]} @{n}{t.split(' ', 1)[1]}\n" for n, t in _C_API.items()),
+                    *(f"@tlgrad.{n} = external global i8\n" for n in ("general", *_objects())),
+                    "declare ptr @tlgrad.new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)\n"])
+
+
+def _plan_of_self(slot: int) -> str:
+    """From the start to ``trace``: the plan is there and takes this many arguments, none of them named.  What
+    the slot holds is kept until the end, since a call from a check may put something else there."""
+    return f"""entry:
   %found = alloca ptr, align 8
   %pslot = getelementptr i8, ptr %self, i64 {slot}
   %held = load ptr, ptr %pslot, align 8
@@ -221,16 +231,19 @@ known:
 hold:
   call void @Py_IncRef(ptr %held)
   br label %trace
-{_context("trace", "@tlgrad.trace", "@tlgrad.eval", "traced")}traced:
-  %any_order = icmp eq ptr %order, null
-  br i1 %any_order, label %as_ordered, label %order_now
-{_context("order_now", "@tlgrad.order", "%order", "as_ordered")}as_ordered:
-  {types}same_avals:
-  {_guarded()}captured:
-  %arrays = add i64 %operands, 1
-  %total = add i64 %arrays, %further
-  %slots = alloca i64, i64 %total, align 16
-  {addresses}make:
+"""
+
+
+def _launched() -> str:
+    """From ``make``: a new array, its address and the further words into the slots, the kernel."""
+    words = _loop("words", "%further", "made", """  %pw = getelementptr i64, ptr %words_, i64 %i_words
+  %w = load i64, ptr %pw, align 1
+  %kw = add i64 %arrays, %i_words
+  %pv = getelementptr i64, ptr %slots, i64 %kw
+  store i64 %w, ptr %pv, align 8
+  br label %words_next
+""", "go")
+    return f"""make:
   call void @Py_IncRef(ptr %descr)
   %rank32 = trunc i64 %rank to i32
   %out = call ptr @tlgrad.new_array(ptr @tlgrad.ndarray, ptr %descr, i32 %rank32, ptr %dims_, ptr null, ptr null,
@@ -244,7 +257,12 @@ made:
   store i64 %od, ptr %pos, align 8
   {words}go:
   call void %kernel(ptr %slots, i64 0, i64 %lanes)
-  %new = call ptr @PyType_GenericAlloc(ptr @tlgrad.Tensor, i64 0)
+"""
+
+
+def _tensor(data: int, aval: int, device: int) -> str:
+    """After the kernel: the array as a tensor; ``error`` ends a call that has raised."""
+    return f"""  %new = call ptr @PyType_GenericAlloc(ptr @tlgrad.Tensor, i64 0)
   %none = icmp eq ptr %new, null
   br i1 %none, label %no_tensor, label %fill
 fill:
@@ -264,7 +282,19 @@ no_tensor:
 error:
   call void @Py_DecRef(ptr %held)
   ret ptr null
-other:
+"""
+
+
+def _long_way() -> str:
+    """``other`` and ``general``: the Python method with the same arguments, self before them."""
+    stack = _loop("stack", "%all", "long", """  %pl = getelementptr ptr, ptr %args, i64 %i_stack
+  %l = load ptr, ptr %pl, align 8
+  %is = add i64 %i_stack, 1
+  %pm = getelementptr ptr, ptr %list, i64 %is
+  store ptr %l, ptr %pm, align 8
+  br label %stack_next
+""", "through")
+    return f"""other:
   call void @Py_DecRef(ptr %held)
   br label %general
 general:
@@ -284,7 +314,6 @@ long:
   %positional = add i64 %n, 1
   %result = call ptr @PyObject_Vectorcall(ptr @tlgrad.general, ptr %list, i64 %positional, ptr %names)
   ret ptr %result
-}}
 """
 
 
@@ -308,22 +337,23 @@ _kept: list = []
 
 
 def give_native_call(cls: type, slot: str):
-    """Make the native method the ``__call__`` of a class.  `slot`: a slot of one of its bases, empty or
+    """Make the native method the ``__call__`` of a class, once.  `slot`: a slot of one of its bases, empty or
     (plan, ...).  The method that the class had is the long way."""
-    import llvmlite.binding as binding
-    owner = next(c for c in cls.__mro__ if slot in vars(c).get("__slots__", ()))
-    general = cls.__call__
-    symbols = {f"tlgrad.{n}": id(x) for n, x in {**_objects(), "general": general}.items()}
-    symbols |= {n: ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p).value for n in _C_API}
-    symbols["tlgrad.new_array"] = _numpy_function(_NEW_FROM_DESCR)
-    for name, address in symbols.items():
-        binding.add_symbol(name, address)
-    address = build(_entry(slot_offset(owner, slot)), "tlgrad_call")
-    definition = MethodDef(b"__call__", address, METH_FASTCALL_KEYWORDS, None)
-    _kept.append((definition, general))
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
-        ("PyDescr_NewMethod", ctypes.pythonapi))
-    cls.__call__ = new(cls, ctypes.addressof(definition))
+    with compiling:
+        general = cls.__call__
+        if isinstance(general, types.MethodDescriptorType):
+            return
+        owner = next(c for c in cls.__mro__ if slot in vars(c).get("__slots__", ()))
+        symbols = {f"tlgrad.{n}": id(x) for n, x in {**_objects(), "general": general}.items()}
+        symbols |= {n: ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p).value for n in _C_API}
+        symbols["tlgrad.new_array"] = _numpy_function(_NEW_FROM_DESCR)
+        add_symbols(symbols)
+        address = build(_entry(slot_offset(owner, slot)), "tlgrad_call")
+        definition = MethodDef(b"__call__", address, METH_FASTCALL_KEYWORDS, None)
+        _kept.append((definition, general))
+        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+            ("PyDescr_NewMethod", ctypes.pythonapi))
+        cls.__call__ = new(cls, ctypes.addressof(definition))
 
 
 def call_plan(direct, result, avals, order: str | None, checks, consts) -> tuple:

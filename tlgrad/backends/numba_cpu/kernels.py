@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
-import threading
 from dataclasses import dataclass
 from typing import Callable
 
@@ -18,7 +16,7 @@ from tlgrad.core import counters
 from tlgrad.kernels.cache import disk
 from tlgrad.kernels.elementary import FUNCTIONS
 from tlgrad.kernels.expr.llvm import link
-from tlgrad.kernels.machine import host
+from tlgrad.kernels.machine import compiling, host
 
 
 @dataclass(slots=True)
@@ -35,16 +33,6 @@ SHORT_FOLD = 30
 NESTS = {"lanes": Lanes, "rows": Rows, "columns": Columns}
 _compiled: dict[str, Compiled] = {}
 _loaded: dict[str, int] = {}
-_lock = threading.RLock()
-
-
-def _after_fork():
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def unroll_of(kernel: Kernel, registers: int) -> int:
@@ -121,7 +109,7 @@ def compile_kernel(kernel: Kernel, origin: counters.Origin | None = None, number
 
 
 def _compile(kernel, text, origin, number) -> Compiled:
-    with _lock:
+    with compiling:
         if text not in _compiled:
             name = "k" + hashlib.sha256(text.encode()).hexdigest()[:24]
             module, tables = llvm_text(kernel, name, host())
@@ -138,7 +126,7 @@ def build(module: str, name: str, tables=(), count: Callable | None = None) -> i
     that a program still runs.
     """
     machine = host()
-    with _lock:
+    with compiling:
         key = disk.key(machine.key, module)
         if key not in _loaded:
             if tables:
@@ -156,5 +144,5 @@ def build(module: str, name: str, tables=(), count: Callable | None = None) -> i
 
 def clear():
     """Forget compiled kernels in memory; machine code in use stays."""
-    with _lock:
+    with compiling:
         _compiled.clear()

@@ -8,6 +8,7 @@ import os
 import threading
 from typing import Callable, Sequence
 
+from tlgrad.kernels.fork import in_child
 
 #: instructions that pay for handing work to a thread (a few microseconds)
 WORTH = 400_000
@@ -80,13 +81,10 @@ def parallel(launches, *arrays):
     _team.run(launches, arrays)
 
 
+@in_child
 def _after_fork():
     global _team
     _team = Team()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def parts(count: int, work: int) -> list[tuple[int, int]]:
