@@ -33,6 +33,13 @@ def words(x, count):
     return out
 
 
+def _reduction_steps():
+    """pi/2 in words of 53, 27 and 53 bits: products of the second with integers below 2**26 are exact."""
+    first = MP.mpf(float(MP.pi / 2))
+    second = rounded(MP.pi / 2 - first, -80)
+    return [float(first), float(second), float(MP.pi / 2 - first - second)]
+
+
 def _few_bits_first(x, lsb):
     """`x` in three words, the first a multiple of 2**lsb."""
     return [float(rounded(x, lsb)), *words(x - rounded(x, lsb), 2)]
@@ -105,6 +112,7 @@ def _head(x):
 
 
 TINY = MP.mpf(2) ** -60
+ERF_COUNT = 13
 QUARTER_PI = MP.pi / 4 * MP.mpf("1.0001")
 POLYNOMIALS = {
     "exp_narrow": (MP.exp, -HALF, HALF, 11, None, ()),
@@ -114,8 +122,12 @@ POLYNOMIALS = {
     "expm1_wide": (_expm1_over, -HALF, HALF, 13, None, (1, 0.5)),
     "log_narrow": (_log1p_over, -LOG_REACH, LOG_REACH, 9, None, (1,)),
     "log_wide": (_log1p_over, -LOG_REACH, LOG_REACH, 12, None, (1, -0.5)),
+    "log_word": (_log1p_over, -LOG_REACH, LOG_REACH, 10, None, (1, -0.5)),
     "sin": (_over(MP.sin), TINY, QUARTER_PI ** 2, 8, lambda z: MP.mpf(1), (1,)),
     "cos": (lambda z: MP.cos(MP.sqrt(z)), TINY, QUARTER_PI ** 2, 9, lambda z: MP.mpf(1), (1, -0.5)),
+    "sin_sixteenth": (_over(MP.sin), TINY, (QUARTER_PI / 4) ** 2, 5, lambda z: MP.mpf(1), (1,)),
+    "cos_sixteenth": (lambda z: MP.cos(MP.sqrt(z)), TINY, (QUARTER_PI / 4) ** 2, 6, lambda z: MP.mpf(1),
+                      (1, -0.5)),
     "atan": (_over(MP.atan), TINY, MP.mpf("0.0626") ** 2, 7, None, (1,)),
     "asin": (_over(MP.asin), TINY, MP.mpf("0.2501"), 15, None, (1,)),
     "erfcx": (_scaled_erfcx, -MP.mpf("0.52"), MP.mpf("0.747"), 23, None,
@@ -149,6 +161,14 @@ def _powers(count):
     return {f"exp2_{count}_high": [p[0] for p in pairs], f"exp2_{count}_low": [p[1] for p in pairs]}
 
 
+def _powers_by_word():
+    """2**(i/16) less i in bit 48 of its word, to which k is added there; the rest relative to it."""
+    pairs = [words(MP.mpf(2) ** (MP.mpf(i) / 16), 2) for i in range(16)]
+    bits = [struct.unpack("<q", struct.pack("<d", high))[0] - (i << 48) for i, (high, _) in enumerate(pairs)]
+    return {"exp2_16_word": [struct.unpack("<d", struct.pack("<q", w))[0] for w in bits],
+            "exp2_16_rest": [low / high for high, low in pairs]}
+
+
 def _erf_grid():
     points = [MP.mpf(k) / 128 for k in range(6 * 128 + 1)]
     pairs = [words(MP.erf(c), 2) for c in points]
@@ -159,9 +179,28 @@ def _erf_grid():
             "erf_slope_low": [s[1] for s in slopes] + rest}
 
 
+def _erf_pieces():
+    """erf(x) / x on two and erf(x) on fourteen intervals of 3/8: per power of x less the middle, a table; the
+    constant in two words."""
+    half, pieces = MP.mpf(3) / 16, []
+    for i in range(16):
+        middle = half * (2 * i + 1)
+
+        def near(t):
+            return MP.erf(middle + t) / (middle + t if i < 2 else 1)
+        head = words(near(MP.mpf(0)), 2)
+        pieces.append([*head, *fit(near, -half, half, ERF_COUNT, None, (MP.fsum(map(MP.mpf, head)),), 2)[0][1:]])
+    return {f"erf_piece_{j}": list(column) for j, column in enumerate(zip(*pieces))}
+
+
 def _atan_grid():
     pairs = [words(MP.atan(MP.mpf(k) / 8), 2) for k in range(9)] + [[0.0, 0.0]] * 7
     return {"atan_high": [p[0] for p in pairs], "atan_low": [p[1] for p in pairs]}
+
+
+def _circle():
+    pairs = [words(MP.sinpi(MP.mpf(k) / 8), 2) for k in range(16)]
+    return {"sin_16_high": [p[0] for p in pairs], "sin_16_low": [p[1] for p in pairs]}
 
 
 def _bernoulli():
@@ -191,7 +230,8 @@ def _constants():
         "log10_2_sixteenth": [float(rounded(LN2 / MP.log(10) / 16, -48)),
                               float(LN2 / MP.log(10) / 16 - rounded(LN2 / MP.log(10) / 16, -48))],
         "half": [0.5, 0.0],
-        "half_pi": words(MP.pi / 2, 3), "pi": words(MP.pi, 2), "two_over_pi": words(2 / MP.pi, 1),
+        "half_pi": words(MP.pi / 2, 3), "half_pi_steps": _reduction_steps(),
+        "pi": words(MP.pi, 2), "two_over_pi": words(2 / MP.pi, 1),
         "two_over_root_pi": words(2 / MP.sqrt(MP.pi), 2),
         "cbrt_of_power_high": [words(2 ** (MP.mpf(j) / 3), 2)[0] for j in (0, 1, 2, 0)],
         "cbrt_of_power_low": [words(2 ** (MP.mpf(j) / 3), 2)[1] for j in (0, 1, 2, 0)],
@@ -200,8 +240,9 @@ def _constants():
 
 NUMBERS = {
     "constants": _constants, "log": _log_table, "payne_hanek": _payne_hanek,
-    "bernoulli": _bernoulli, "erf": _erf_grid,
-    "atan_grid": _atan_grid, "exp2_16": lambda: _powers(16), "exp2_8": lambda: _powers(8)}
+    "bernoulli": _bernoulli, "erf": _erf_grid, "erf_pieces": _erf_pieces, "circle": _circle,
+    "atan_grid": _atan_grid, "exp2_16": lambda: _powers(16), "exp2_8": lambda: _powers(8),
+    "exp2_16_word": _powers_by_word}
 
 
 def generate(name):

@@ -1,15 +1,16 @@
 """erf, erfc and the two forms of gelu.
 
-erf: c = k / 128 nearest to |x|, erf(c + d) = erf(c) + slope(c) d (1 - c d + (2 c**2 - 1) d**2 / 3
-- ...), the Taylor series, whose coefficients are Hermite polynomials of c; erf(c) and the slope
-come from a table.
+erf in binary64: erf(a) / a (to 3/4) or erf(a) by sixteen polynomials of degree 12 on intervals of 3/8, the
+constant in two words; their coefficients are permuted in registers. In two words: c = k / 128 nearest to |x|,
+erf(c + d) = erf(c) + slope(c) d (1 - c d + (2 c**2 - 1) d**2 / 3 - ...), the Taylor series, whose coefficients
+are Hermite polynomials of c; erf(c) and the slope come from a table.
 erfc above 1.5: exp(-x**2) P(t) / (1 + 2x), t = (x - 4) / (x + 4), P of degree 22 with its first coefficient
 in two words, the exponential of the exact square; below, 1 - erf in two words. gelu(x) = x erfc(-x / sqrt 2) / 2
 uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x) = x logistic(2u).
-Bounds: erf 0.65 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
+Bounds: erf 0.72 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
-from ..expr import copysign, fma_value as fma, horner, maximum, minimum, select
+from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, select
 from .exponential import exp_small, expm1_parts, logistic_parts, power_of_two
 from .tables import numbers, table
 from .words import divide, fast_two_sum, horner_step, multiply, nearest, two_product, two_sum
@@ -52,11 +53,15 @@ def erf_parts(x):
 
 
 def erf_wide(x):
-    h, l = erf_parts(x)
-    high, low = numbers("two_over_root_pi")
-    a = x.abs()
-    small = fma(a, high, a * low)
-    return copysign(select(a < 2.0 ** -30, small, h + l), x.sign())
+    """w (c + t q(t)), w = |x| in the first two intervals, then 1; t is the distance from the interval's middle."""
+    a = minimum(x.abs(), 5.95)
+    b = a - 3 / 16
+    word, k = nearest(b, 8 / 3)
+    t = fma(k, -3 / 8, b)
+    w = select(k > 1.0, 1.0, a)
+    high, low, *coefficients = word.lookup(*(table(f"erf_piece_{j}") for j in range(14)))
+    q = horner_halves(coefficients, t, t * t)
+    return copysign(fma(w, high, w * fma(q, t, low)), x.sign())
 
 
 # ---------------------------------------------------------------- erfc

@@ -67,7 +67,8 @@ def _signature(pointers):
 def _blocks(emitter, pointers):
     """The loop: `n` elements, a positive multiple of the lanes."""
     return [
-        f"define internal void @blocks({_signature(pointers)}) noinline nounwind {{", "entry:", "  br label %loop",
+        f'define internal void @blocks({_signature(pointers)}) noinline nounwind "stackrealign" {{', "entry:",
+        "  br label %loop",
         "loop:", f"  %at = phi i64 [ 0, %entry ], [ %next, %{emitter.block} ]", *emitter.lines,
         f"  %next = add i64 %at, {emitter.lanes}", "  %more = icmp slt i64 %next, %n",
         "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]

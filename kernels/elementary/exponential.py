@@ -2,18 +2,19 @@
 
 Reduction: x = k ln2 / m + r with k = rint(m x / ln2), m = 1, 8 or 16, r = x - k hi - k lo by fma
 (hi has few bits, so the first product is exact). Narrow bodies (m = 1 or 8): a polynomial of
-degree 10 or 7 with relative error below 2**-51. Wide bodies: exp = T (1 + p) with a 16-entry table
-of 2**(i/16) in two words; the others start from expm1(r) in two words (`expm1_parts`), relative
-error about 2**-64. Bounds, as the sum of the roundings left: exp family 0.54 ulp, expm1 0.59, tanh
-0.57, logistic, sinh and cosh 0.6; subnormal results of exp, exp2, exp10 0.76 (rounded twice).
+degree 10 or 7 with relative error below 2**-51. Wide bodies of exp, expm1 and tanh: a 16-entry table of
+2**(i/16), to whose words k is added (`_power`), exp = h (1 + p), and p in two words for expm1 and tanh; the
+others start from expm1(r) in two words (`expm1_parts`), relative error about 2**-64. Bounds, as the sum of the
+roundings left: exp family 0.55 ulp, expm1 0.53, tanh 0.52, logistic, sinh and cosh 0.6; subnormal results of
+exp, exp2, exp10 0.76 (rounded twice).
 Constants: `tables.json`. Source: P. Tang, ACM TOMS 15(2), 1989 (table method); the arrangement is
 ours.
 """
-from ..expr import copysign, fma_value as fma, horner, maximum, minimum, rare, select
+from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
 from .tables import numbers, table
-from .words import divide, fast_two_sum, nearest, two_product, two_sum
+from .words import divide, fast_two_sum, nearest, quotient, two_product, two_sum
 
-INF = float("inf")
+LEAST = 2.0 ** -300                     # results at it need no subnormal intermediates
 ONE = 0x3ff0000000000000
 TWO_52 = 0x4330000000000000
 
@@ -94,23 +95,44 @@ def exp_narrow(x):
     return exp_small(maximum(minimum(x, 89.0), -104.0))
 
 
-def exp_sixteenths(word, r, low, far):
-    """2**(k/16) exp(r + low), k in the low bits of `word`; `far`: the result may leave the normal
-    range."""
-    q = horner(numbers("expm1_sixteenth")[1:], r)
-    p = r + fma(r * r, q, low)
-    high, rest = word.lookup(table("exp2_16_high"), table("exp2_16_low"))
-    s = high + fma(high, p, rest)
+def _series_sixteenth(r, rest):
+    """exp(r) - 1 - r + rest for |r| <= ln2 / 32."""
+    z = r * r
+    return fma(z, horner_halves(numbers("expm1_sixteenth")[1:], r, z), rest)
+
+
+def _power(word):
+    """2**(k/16) for the k in the low bits of `word`, if it is normal, and what is missing of it, relatively."""
+    high, rest = word.lookup(table("exp2_16_word"), table("exp2_16_rest"))
+    return (high.bits() + (word << 48)).as_float(), rest
+
+
+def _sixteenths(word, r, low=None):
+    """(h, p): 2**(k/16) exp(r + low) = h (1 + p), k in the low bits of `word`."""
+    h, rest = _power(word)
+    return h, r + _series_sixteenth(r, rest if low is None else rest + low)
+
+
+def _far(word, p):
+    """2**(k/16) (1 + p) for any k of its range: results rounded once, subnormal ones too."""
+    h, _ = _power(word & 15)
+    s = fma(h, p, h)
+    return select(s.eq(s), scaled(s, (word << 13).ashr(17)), s)
+
+
+def _exp_reduced(reduced, x, usual, least, greatest):
+    """2**(k/16) exp(r) at (word, r...) = reduced(x): normal for |x| <= `usual`, 0 at `least`, infinite at
+    `greatest`."""
+    h, p = _sixteenths(*reduced(x))
 
     def slow():
-        return (select(s.eq(s), scaled(s, (word << 13).ashr(17)), s),)
-    return rare(far, slow, (s.bits() + ((word & -16) << 48)).as_float())
+        word, *r = reduced(maximum(minimum(x, greatest), least))
+        return (_far(word, _sixteenths(word, *r)[1]),)
+    return rare(~(x.abs() <= usual), slow, fma(h, p, h))
 
 
 def exp_wide(x):
-    v = maximum(minimum(x, 710.0), -746.0)
-    word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
-    return exp_sixteenths(word, r, low, ~(v.abs() <= 707.0))
+    return _exp_reduced(lambda v: _reduce(v, "ln2_sixteenth", 16), x, 707.0, -746.0, 710.0)
 
 
 def exp_of_words(x, tail):
@@ -118,30 +140,28 @@ def exp_of_words(x, tail):
     v = maximum(minimum(x, 710.0), -746.0)
     tail = select(v.eq(x), tail, 0.0)
     word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
-    r, low = fast_two_sum(r, low + tail)
-    return exp_sixteenths(word, r, low, ~(v.abs() <= 707.0))
+    h, p = _sixteenths(word, *fast_two_sum(r, low + tail))
+    return rare(~(v.abs() <= 707.0), lambda: (_far(word, p),), fma(h, p, h))
 
 
 def exp2(x):
-    v = maximum(minimum(x, 1025.0), -1077.0)
-    word, k = nearest(v, 16.0)
-    d = fma(k, -0.0625, v)
-    high, low = numbers("ln2_words")
-    r = d * high
-    return exp_sixteenths(word, r, fma(d, low, fma(d, high, -r)), ~(v.abs() <= 1020.0))
+    def reduced(v):
+        word, k = nearest(v, 16.0)
+        return word, fma(k, -0.0625, v) * numbers("ln2_words")[0]
+    return _exp_reduced(reduced, x, 1020.0, -1077.0, 1025.0)
 
 
 def exp10(x):
-    v = maximum(minimum(x, 309.0), -325.0)
-    word, k = nearest(v, 16.0 * numbers("log2_10")[0])
-    step_high, step_low = numbers("log10_2_sixteenth")
-    first = fma(k, -step_high, v)
-    d = fma(k, -step_low, first)
-    d_low = fma(k, -step_low, first - d)
-    high, low = numbers("ln10")
-    r = d * high
-    rest = fma(d_low, high, fma(d, low, fma(d, high, -r)))
-    return exp_sixteenths(word, r, rest, ~(v.abs() <= 306.0))
+    def reduced(v):
+        word, k = nearest(v, 16.0 * numbers("log2_10")[0])
+        step_high, step_low = numbers("log10_2_sixteenth")
+        first = fma(k, -step_high, v)
+        d = fma(k, -step_low, first)
+        d_low = fma(k, -step_low, first - d)
+        high, low = numbers("ln10")
+        r = d * high
+        return word, r, fma(d_low, high, fma(d, low, fma(d, high, -r)))
+    return _exp_reduced(reduced, x, 306.0, -325.0, 309.0)
 
 
 # ---------------------------------------------------------------- expm1, tanh, logistic, sinh, cosh
@@ -162,16 +182,28 @@ def expm1_narrow(x):
     return select(x.eq(0.0), x, fma(s, p, s - 1.0))
 
 
+def _exp_words(v):
+    """(word, p, l): exp(v) = h (1 + p + l), `word` that of h = 2**(k/16)."""
+    word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
+    h, rest = _power(word)
+    p, l = fast_two_sum(r, _series_sixteenth(r, low + fma(rest, r, rest)))
+    return h.bits(), p, l
+
+
 def expm1_wide(x):
-    v = maximum(minimum(x, 709.79), -40.0)
-    word, h, l = expm1_parts(v)
-    k = (word << 13).ashr(13)
-    capped = select(k > 1000, 1000, k)
-    s = power_of_two(capped)
-    head, low = two_sum(s, s.like(-1.0))
-    a, b = two_sum(head, s * h)
-    y = (a + (b + fma(s, l, low))) * power_of_two(k - capped)
-    return select(x.eq(0.0), x, select(x > 709.782712893384, INF, y))
+    """h - 1 + h (p + l) where h - 1 is exact in two words; beyond 36, at a quarter of the size."""
+    word, p, l = _exp_words(x)
+    h = word.as_float()
+    s = h - 1.0
+    m = fma(h, p, s)
+    y = m + (fma(h, p, s - m) + fma(h, l, h - (s + 1.0)))
+
+    def slow():
+        word, p, l = _exp_words(maximum(minimum(x, 709.79), -40.0))
+        h = (word - (2 << 52)).as_float()
+        m = fma(h, p, h)
+        return ((m + (fma(h, p, h - m) + fma(h, l, -0.25))) * 4.0,)
+    return rare(~(x.abs() <= 36.0), slow, y)
 
 
 def tanh_narrow(x):
@@ -180,15 +212,25 @@ def tanh_narrow(x):
 
 
 def tanh_wide(x):
-    a = minimum(x.abs(), 20.0)
-    word, h, l = expm1_parts(a + a)
-    s = ((word << 52) + ONE).as_float()
-    head = s - 1.0
-    e = fma(s, h, head)
-    e_low = fma(s, l, fma(s, h, head - e))
-    d, d_low = two_sum(e, e.like(2.0))
-    q, q_low = divide(e, e_low, d, d_low + e_low)
-    return copysign(q + q_low, x.sign())
+    """e / (e + 2), e = expm1(2 |x|) in two words; |tanh x| <= |x| for the arguments that are set to `LEAST`.
+
+    Beyond 18 it is 1 - 2 exp(-2 |x|), the exponential to some 2**-15.
+    """
+    size = x.abs()
+    a = maximum(size, LEAST)
+    word, p, l = _exp_words(a + a)
+    h = word.as_float()
+    s = h - 1.0
+    e = fma(h, p, s)
+    e_low = fma(h, l, fma(h, p, s - e))
+    d = fma(h, p, h + 1.0)
+    y = quotient(e, e_low, d, (e - (d - 2.0)) + e_low)
+    y = select(y > size, size, y)
+
+    def slow():
+        near = 1.0 - 2.0 / h * fma(p, p - 1.0, 1.0)
+        return (select(size > 30.0, 1.0, select(size > 18.0, near, y)),)
+    return copysign(rare(~(size <= 18.0), slow, y), x.sign())
 
 
 def logistic_narrow(x):

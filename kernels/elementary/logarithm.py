@@ -7,8 +7,8 @@ relative error about 2**-64. A second word of the argument enters as r + rl. Bou
 0.561 ulp, log2 and log10 0.51, asinh, acosh, atanh, softplus 0.6, pow 0.65. Source: Tang, ACM TOMS
 16(4), 1990; the exact reduction is ours.
 """
-from ..expr import copysign, fma_value as fma, horner, minimum, rare, select
-from .exponential import TWO_52, exp_of_words, exp_parts, exp_small
+from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
+from .exponential import ONE, TWO_52, exp_of_words, exp_parts, exp_small
 from .tables import numbers, table
 from .words import divide, fast_two_sum, multiply, root, two_product, two_sum
 
@@ -16,6 +16,7 @@ INF, NAN = float("inf"), float("nan")
 EXPONENT = -(1 << 52)
 BIG = 2.0 ** 60
 INFINITE = 0x7ff << 52                  # the word of infinity
+FAR, FAR_WORD = 2.0 ** 1000, 2023 << 52
 
 
 def _offset():
@@ -65,9 +66,9 @@ def _ends(y, x, zero):
     return select(x.eq(INF), INF, y)
 
 
-def _outside(u, least):
-    """Whether u is none of the finite numbers from that of the word `least` > 0 up: one comparison of words."""
-    return ~(u.bits() - least).ult(INFINITE - least)
+def _outside(u, least, limit=INFINITE):
+    """Whether u is none of the numbers between those of the words `least` > 0 and `limit`: one comparison."""
+    return ~(u.bits() - least).ult(limit - least)
 
 
 def log_narrow(x, ties):
@@ -91,12 +92,13 @@ def _table_sum(p):
     return fma(p.k, high, p.logs[0]), fma(p.k, low, p.logs[1])
 
 
-def _finish(p, r, tail):
-    """One word: T + r + (tail + r**2 q(r))."""
+def _finish(p, tail=None):
+    """One word: T + r + (tail + r**2 q(r)); the tail is that of T unless given."""
     T, T_low = _table_sum(p)
-    h, l = fast_two_sum(T, r)
-    q = horner(numbers("log_wide")[1:], r)
-    return h + fma(r * r, q, (T_low if tail is None else T_low + tail) + l)
+    h, l = fast_two_sum(T, p.r)
+    z = p.r * p.r
+    q = horner_halves(numbers("log_word")[1:], p.r, z)
+    return h + fma(z, q, (T_low if tail is None else tail(T_low)) + l)
 
 
 def _normalised(x):
@@ -107,27 +109,35 @@ def _normalised(x):
 
 
 def log_wide(x):
-    split = Split(x)
-    y = _finish(split, split.r, None)
+    y = _finish(Split(x))
 
     def slow():
         u, shift = _normalised(x)
         p = Split(u)
         p.k = p.k + shift
-        return (_ends(_finish(p, p.r, None), x, 0.0),)
+        return (_ends(_finish(p), x, 0.0),)
     return rare(_outside(x, 1 << 52), slow, y)
 
 
 def log1p_wide(x):
-    u, low = two_sum(x, x.like(1.0))
+    """log(u + low), u + low = 1 + x: the derivative times `low` is c (1 - r) 2**-k low, to the square of r.
+
+    For |x| < 2**-44, where `low` is no small part of x, it is x - x**2 / 2.
+    """
+    u, low = fast_two_sum(maximum(x, 1.0), minimum(x, 1.0))
+    size = x.abs()
+    small = size < 2.0 ** -44
     p = Split(u)
-    r = select(p.middle, x, p.r)
-    rl = select(p.middle, 0.0, p.scaled(low))
-    y = _finish(p, r, fma(-r, rl, rl))
+    low = select(small, 0.0, low) * (ONE - p.step).as_float()
+    y = _finish(p, lambda tail: fma(low, fma(-p.r, p.c, p.c), tail))
 
     def slow():
-        return (select(x.eq(0.0), x, _ends(y, x, -1.0)),)
-    return rare(_outside(u, 1) | x.eq(0.0), slow, y)
+        tiny = size < 2.0 ** -54
+        v = select(tiny, 1.0, x)
+        series = select(tiny, x, fma(v * v, -0.5, v))
+        beyond = _finish(Split(x))
+        return (select(small, series, _ends(select(x < FAR, y, beyond), x, -1.0)),)
+    return rare(small | _outside(u, 1, FAR_WORD), slow, y)
 
 
 # ---------------------------------------------------------------- two words

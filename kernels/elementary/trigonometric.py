@@ -1,12 +1,14 @@
 """sin, cos, tan, sinpi, cospi.
 
-x = k pi/2 + r. Up to 2**24: pi/2 in three words of 53 bits; k P1 is exact by fma, so r comes out
-in two words. Beyond: Payne and Hanek's reduction with a table of 2/pi * 2**e mod 4 in four words
-per exponent. sinpi and cospi reduce exactly. Polynomials of degree 8 in r**2. Bounds: sin, cos
-0.72 ulp, tan 0.85, cospi and sinpi 0.75. Source: Payne & Hanek, SIGNUM 18,
-1983; Cody & Waite 1980; the arrangement with fma is ours.
+x = k pi/2 + r, or k pi/8 + r for the binary64 sin and cos, whose sixteen sines of k pi/8 a register table has.
+Up to 2**24: pi/2 in three words; a - k P1 is exact by fma and k P2 a product of few bits, so r comes out in two
+words. Beyond: Payne and Hanek's reduction with a table of 2/pi * 2**e mod 4 in four words per exponent. sinpi and
+cospi reduce exactly. Polynomials in r**2, of degree 8, or 4 and 5 for the table. Bounds: sin, cos 0.72 ulp, tan
+0.85, cospi and sinpi 0.75. Source: Payne & Hanek, SIGNUM 18, 1983; Cody & Waite 1980; the arrangement with fma
+is ours.
 """
-from ..expr import fma_value as fma, horner, rare, select
+from ..expr import fma_value as fma, horner, maximum, rare, select
+from .exponential import LEAST
 from .tables import numbers, table
 from .words import divide, fast_two_sum, nearest, two_product, two_sum
 
@@ -16,8 +18,8 @@ EXPONENT_0 = 1042                       # biased exponent of the first table ent
 
 # ---------------------------------------------------------------- reduction
 
-def _reduce_huge(a):
-    """(r, low, word) for a >= 2**19: a * 2/pi mod 4 from its exponent's four words; r is NaN for inf and NaN."""
+def _reduce_huge(a, parts=1):
+    """`_reduce` for a >= 2**19: a * 2/pi mod 4 from its exponent's four words; r is NaN for inf and NaN."""
     p1, p2, _ = numbers("half_pi")
     i = a.bits().lshr(52) - EXPONENT_0
     i = select(i < 0, 0, select(i > 1004, 1004, i))
@@ -27,26 +29,24 @@ def _reduce_huge(a):
     first = fma((h[0] * 0.25).rint(), -4.0, h[0])
     s1, e1 = two_sum(first, l[0])
     s2, e2 = two_sum(s1, h[1])
-    word, n = nearest(s2, 1.0)
+    word, n = nearest(s2, parts)
     c1, d1 = two_sum(e1, e2)
     c2, d2 = two_sum(l[1], h[2])
     c3, d3 = two_sum(c1, c2)
-    g, low = two_sum(s2 - n, c3)
+    g, low = two_sum(s2 - n * (1 / parts), c3)
     g, low = fast_two_sum(g, low + (d1 + d2 + d3 + l[2] + h[3]))
     r = select(a < INF, g * p1, NAN)
     return *fast_two_sum(r, fma(g, p1, -r) + fma(g, p2, low * p1)), word
 
 
-def _reduce(x):
-    """(r, low, word): |x| = k pi/2 + r + low, k mod 4 in the low bits of `word`."""
-    p1, p2, p3 = numbers("half_pi")
-    a = x.abs()
-    word, k = nearest(a, numbers("two_over_pi")[0])
+def _reduce(a, parts=1):
+    """(r, low, word): a = k pi / (2 parts) + r + low for a >= 0, the low bits of k in `word`."""
+    p1, p2, p3 = (p / parts for p in numbers("half_pi_steps"))
+    word, k = nearest(a, parts * numbers("two_over_pi")[0])
     u = fma(k, -p1, a)
-    w = k * p2
-    r = u - w
-    low = ((u - r) - w) - fma(k, p3, fma(k, p2, -w))
-    return rare(~(a <= 2.0 ** 24), lambda: _reduce_huge(a), r, low, word)
+    r = fma(k, -p2, u)
+    low = fma(k, -p3, fma(k, -p2, u - r))
+    return rare(~(a <= 2.0 ** 24), lambda: _reduce_huge(a, parts), r, low, word)
 
 
 def _reduce_narrow(x):
@@ -113,18 +113,32 @@ def cos_narrow(x):
     return _narrow(r, word + 1)
 
 
+def _circle(r, low, word):
+    """sin(k pi/8 + r + low): S + C r exactly, the rest of C sin r + S (cos r - 1) in one word."""
+    s, rest = word.lookup(table("sin_16_high"), table("sin_16_low"))
+    c = (word + 4).lookup(table("sin_16_high"))
+    z = r * r
+    h = fma(c, r, s)
+    rest = fma(c, r, s - h) + rest
+    sine = fma(r * z, horner(numbers("sin_sixteenth")[1:], z), low)
+    return h + fma(c, sine, fma(s * z, horner(numbers("cos_sixteenth")[1:], z), rest))
+
+
 def sin_wide(x):
-    return _signed(_wide(*_reduce(x)), x)
+    """|sin x| <= |x| for the arguments that are set to `LEAST`."""
+    size = x.abs()
+    y = _circle(*_reduce(maximum(size, LEAST), 4))
+    return _signed(select(y > size, size, y), x)
 
 
 def cos_wide(x):
-    r, low, word = _reduce(x)
-    return _wide(r, low, word + 1)
+    r, low, word = _reduce(x.abs(), 4)
+    return _circle(r, low, word + 4)
 
 
 def tan(x):
     """sin / cos in two words, or -cos / sin in odd quadrants."""
-    r, low, word = _reduce(x)
+    r, low, word = _reduce(x.abs())
     z = r * r
     (s, t), (c, d) = _sine(r, low, z), _cosine(r, low, z)
     s, t = fast_two_sum(s, t)

@@ -34,12 +34,23 @@ def multiply(h, l, pair):
     return p, fma(h, pair[0], -p) + fma(l, pair[0], h * pair[1])
 
 
-def divide(nh, nl, dh, dl):
-    """(nh + nl) / (dh + dl) in two words with one division; the head is within an ulp or two."""
+def _quotient_parts(nh, nl, dh, dl):
+    """(q, rest, reciprocal): (nh + nl) / (dh + dl) = q + rest * reciprocal, with one division."""
     reciprocal = 1.0 / dh
     q = nh * reciprocal
-    rest = fma(-q, dh, nh) + fma(-q, dl, nl)
+    return q, fma(-q, dh, nh) + fma(-q, dl, nl), reciprocal
+
+
+def divide(nh, nl, dh, dl):
+    """(nh + nl) / (dh + dl) in two words with one division; the head is within an ulp or two."""
+    q, rest, reciprocal = _quotient_parts(nh, nl, dh, dl)
     return q, rest * reciprocal
+
+
+def quotient(nh, nl, dh, dl):
+    """`divide` in one word."""
+    q, rest, reciprocal = _quotient_parts(nh, nl, dh, dl)
+    return fma(rest, reciprocal, q)
 
 
 def root(h, l):

@@ -28,8 +28,8 @@ An emitter is any object with these methods:
 =================================  ============================================================
 """
 from .numpy_meaning import Numpy, fma
-from .value import (Table, Value, copysign, fma as fma_value, horner, maximum, minimum, rare,
-                    select, sqrt)
+from .value import (Table, Value, copysign, fma as fma_value, horner, horner_halves, maximum, minimum,
+                    rare, select, sqrt)
 
-__all__ = ["Numpy", "Table", "Value", "copysign", "fma", "fma_value", "horner", "maximum",
+__all__ = ["Numpy", "Table", "Value", "copysign", "fma", "fma_value", "horner", "horner_halves", "maximum",
            "minimum", "rare", "select", "sqrt"]

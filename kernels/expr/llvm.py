@@ -143,7 +143,8 @@ class LLVM:
             return [self._joined([take(table, part) for part in parts], 8) for table in tables]
         index = index if mask is None else index & mask
         if len(tables) > 1 and self.lanes % 4 == 0:
-            return self._rows(tables, index)
+            return [column for first in range(0, len(tables), 4)
+                    for column in self._rows(tables[first:first + 4], index)]
         return [self._load_lanes(t, index) for t in tables]
 
     def _at(self, symbol, index, stride=1):
@@ -181,8 +182,8 @@ class LLVM:
         return self.emit(f"call {types[3]} {name}({arguments})")
 
     def _rows(self, tables, index):
-        """Several tables as one with rows of 2 or 4: one vector load per lane, then transposes."""
-        stride = 2 if len(tables) == 2 else 4
+        """Up to four tables as one with rows of 2 or 4: one vector load per lane, then transposes."""
+        stride = 2 if len(tables) <= 2 else 4
         symbol = self.global_of(_interleaved(tables, stride))
         quads = []
         for first in range(0, self.lanes, 4):

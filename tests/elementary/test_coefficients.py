@@ -6,7 +6,7 @@ import pytest
 from tlgrad.kernels.elementary import coefficients
 from tlgrad.kernels.elementary.tables import numbers
 
-SLOW = {"erfcx", "erfcx_narrow", "loggamma", "digamma"}         # seconds of mpmath
+SLOW = {"erfcx", "erfcx_narrow", "loggamma", "digamma", "erf_pieces"}         # seconds of mpmath
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
          for name in (*coefficients.NUMBERS, *coefficients.POLYNOMIALS)]
 
