@@ -72,7 +72,7 @@ def small(name, layout: Narrow):
     """The kernel ``(count, *operands, out)`` of an operation of `narrow` on a small format."""
     _, operands = narrow.OPERATIONS[name]
     body, type = narrow.body(layout, name)
-    width = 2 * lanes("add") * (2 if type == "i32" else 1)
+    width = 2 * lanes("add") * max(1, 64 // int(type[1:]))
     text = drivers.narrow(body, type, layout.bits, operands, width)
     return LIBRARY.function(text, 1, operands + 1)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import frexp
 
 from tlgrad.kernels.expr.value import rare, select, sqrt
-from tlgrad.kernels.softfloat.words import resize
+from tlgrad.kernels.softfloat import spread
+from tlgrad.kernels.softfloat.words import regrouped, resize
 
 
 @dataclass(frozen=True)
@@ -152,15 +153,24 @@ def body(f, name):
     """``(the body on words in integer lanes, the type of the lanes)``."""
     c = carrier(f, name)
     quick, exact = _through(f, name, c), _through(f, name, BINARY64)
+    spreads = spread.covers(f, name)
+    type = f"i{f.bits}" if spreads else c.type
 
     def again(*words):
-        return [resize(encode(f, exact(*(resize(w, "i64") for w in words)), BINARY64), c.type)]
+        return [resize(encode(f, exact(*(resize(w, "i64") for w in words)), BINARY64), type)]
 
     def run(*words):
+        emitter = words[0].emitter
+        if spreads and emitter.lanes * f.bits % 64 == 0:
+            wide = emitter.beside(emitter.lanes * f.bits // 64)
+            found = spread.operation(f, name, *(regrouped(w, "i64", wide) for w in words))
+            return rare(spread.special(f, *words), lambda: again(*words), regrouped(found, type, emitter))
+        if spreads:
+            return again(*words)[0]
         value = quick(*words)
         word = encode(f, value, c)
         if not guarded(f, name):
             return word
         size = value.bits() & (c.inf | (1 << c.F) - 1)
         return rare(size.ult(1 << c.F) & size.ne(0), lambda: again(*words), word)
-    return run, c.type
+    return run, type

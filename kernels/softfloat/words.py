@@ -42,6 +42,12 @@ class Words(LLVM):
             return self.emit(f"call {self.type(type)} {symbol}({', '.join(map(self.typed, values))})")
         return super().op(name, type, *values)
 
+    def beside(self, lanes):
+        """An emitter of vectors of other lengths that writes the same lines."""
+        other = Words(lanes, lines=self.lines, block=self.block, names=self.names)
+        other.declarations = self.declarations
+        return other
+
     def integer_table(self, name, type, numbers, index):
         """``numbers[index]`` from a constant array of integers in the module; scalar only."""
         symbol, array = f"@{name}", f"[{len(numbers)} x {type}]"
@@ -95,6 +101,11 @@ def resize(x, type):
     if x.type == type:
         return x
     return x.make("zext" if width(type) > width(x.type) else "trunc", type, x)
+
+
+def regrouped(x, type, emitter):
+    """The same bits as the lanes of another emitter, `type` each."""
+    return Value(emitter, emitter.emit(f"bitcast {x.emitter.typed(x)} to {emitter.type(type)}"), type)
 
 
 def truth(mask, type):
@@ -201,5 +212,6 @@ def nearest(x):
 
 
 __all__ = ["Value", "Words", "clz", "fshl", "fshr", "joined", "left_words", "nearest",
-           "normalised", "product32", "resize", "right_words", "select", "shl0", "shr0", "signed", "small",
+           "normalised", "product32", "regrouped", "resize", "right_words", "select", "shl0", "shr0", "signed",
+           "small",
            "split_words", "sticky_shift", "truth", "umax", "umin", "width"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from softfloat_operands import operands, random_numbers
 
-from tlgrad.kernels.softfloat import catalogue, drivers, narrow
+from tlgrad.kernels.softfloat import catalogue, drivers, narrow, spread
 from tlgrad.kernels.softfloat.engine import LIBRARY
 from tlgrad.softfloat import array, convert, fast, reference, small, storage
 from tlgrad.softfloat import format as formats
@@ -109,6 +109,18 @@ def test_small_formats_through_binary64(fmt, name, compiled):
     got = small.evaluate(name, fmt, *arguments)
     want = reference.evaluate(name, fmt, arguments, got.shape, Environment())
     assert np.all(got == want) and np.all(array.evaluate(name, fmt, *arguments) == want)
+
+
+@pytest.mark.parametrize("name", spread.OPERATIONS)
+@pytest.mark.parametrize("fmt", [Binary(9, 22), Binary(8, 20), Binary(7, 16), Binary(3, 24), Binary(8, 23),
+                                 Binary(4, 11), Binary(3, 12), Binary(9, 24)], ids=repr)
+def test_words_spread_over_lanes(fmt, name, compiled):
+    """One, two and four words a lane; every exponent; groups without special operands, and with them."""
+    layout = fast.narrow_layout(fmt)
+    assert spread.covers(layout, name) and not spread.covers(fast.narrow_layout(formats.tf32), name)
+    for arguments in (operands(fmt, 4003, 2), [random_numbers((1000,), fmt, seed) for seed in (0, 1)]):
+        got = fast.small(name, fmt, arguments, arguments[0].shape)
+        assert np.all(same(got, reference.evaluate(name, fmt, arguments, got.shape, Environment())))
 
 
 def by_way_of(layout, name, carrier):
