@@ -2,8 +2,9 @@
 from functools import lru_cache
 from importlib import import_module
 
-from tlgrad.kernels.softfloat import chains, drivers, folds, narrow, quad, quad_fma, wide
-from tlgrad.kernels.softfloat.engine import LIBRARY
+from tlgrad.kernels.softfloat import carried, chains, drivers, folds, narrow, quad, quad_fma, wide
+from tlgrad.kernels.softfloat.chains import Chain
+from tlgrad.kernels.softfloat.engine import LIBRARY, address
 from tlgrad.kernels.softfloat.narrow import Narrow
 from tlgrad.kernels.softfloat.wide import Layout
 
@@ -50,21 +51,33 @@ def arithmetic(name, layout):
     return LIBRARY.function(text, 1, operands + 1)
 
 
-#: operations that a chain may have
-CHAINED = {*VECTOR, *chains.SIGNS}
+@lru_cache(maxsize=None)
+def chain(plan: Chain):
+    """``(kernel, flags)`` of a chain on one layout: ``kernel(count, *inputs, *outs)``, and with `flags` one more
+    array of bytes, not 0 where a function left an entry undecided."""
+    layout = next(k for k in plan.every_kind if k not in (chains.MASK, chains.BINARY64))
+    scalar = {name: body for name, (body, _) in ARITHMETIC.items()}
+    vector = VECTOR | ({"mul": quad.mul_ifma} if LIBRARY.has("avx512ifma") else {})
+    width = lanes("add") if layout == BINARY128 else 1
+    calls = plan.called(vector if width > 1 else scalar)
+    kernels = [function(name) if name in FUNCTIONS else arithmetic(name, layout) for name in calls]
+    flags = any(name in FUNCTIONS for name in calls)
+    text = chains.text(plan, width, scalar, vector, FUNCTIONS)
+    pointers = len(plan.kinds) + len(plan.outs)
+    made = LIBRARY.function(text, 1, pointers + len(kernels) + flags)
+    if not kernels:
+        return made, False
+    called = [address(k) for k in kernels]
+    return lambda count, *places: made(count, *places[:pointers], *called, *places[pointers:]), flags
 
 
 @lru_cache(maxsize=None)
-def chain(layout, steps, uniform, outs):
-    """The kernel ``(count, *inputs, *outs)`` of a chain of operations (see `chains`) on a layout."""
-    scalar = {name: body for name, (body, _) in (*ARITHMETIC.items(), *chains.SIGNS.items())}
-    vector = {name: body for name, (_, body) in chains.SIGNS.items()} | VECTOR
-    if LIBRARY.has("avx512ifma"):
-        vector["mul"] = quad.mul_ifma
-    packed = layout == BINARY128 and all(step[0] in vector for step in steps)
-    width = lanes("add") if packed else 1
-    text = chains.chain(layout, steps, uniform, outs, width, scalar, vector)
-    return LIBRARY.function(text, 1, len(uniform) + len(outs))
+def small_chain(plan: Chain):
+    """``(kernel, flags)`` of a chain of small formats, as `chain`."""
+    width = 2 * lanes("add") * (2 if carried.carrier(plan) is narrow.BINARY32 else 1)
+    text, tables = carried.text(plan, width, LIBRARY.has("avx512dq"))
+    flags = carried.flags(plan)
+    return LIBRARY.function(text, 1, len(plan.kinds) + len(plan.outs) + flags, tables), flags
 
 
 @lru_cache(maxsize=None)

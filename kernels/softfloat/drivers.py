@@ -11,7 +11,7 @@ from tlgrad.kernels.softfloat.words import Words, resize
 
 LOOP = """define void @k(i64 %n, {parameters}) {{
 entry:
-  %some = icmp sgt i64 %n, 0
+{entry}  %some = icmp sgt i64 %n, 0
   br i1 %some, label %head, label %done
 head:
   %i = phi i64 [ 0, %entry ], [ %next, %{last} ]
@@ -31,7 +31,7 @@ entry:
 """
 GROUPS = """define void @k(i64 %n, {parameters}) {{
 entry:
-  %address = ptrtoint ptr %out to i64
+{entry}  %address = ptrtoint ptr %out to i64
   %gap = sub i64 0, %address
   %bytes = and i64 %gap, 63
   %wanted = lshr i64 %bytes, 4
@@ -86,7 +86,7 @@ def elementwise(body, layout, inputs, output):
     `inputs` and `output` are integer types of whole bytes; a body that returns a mask stores i8.
     """
     emitter = _element(body, layout, inputs, output, "head")
-    text = LOOP.format(parameters=_parameters(len(inputs)), lines="\n".join(emitter.lines),
+    text = LOOP.format(parameters=_parameters(len(inputs)), entry="", lines="\n".join(emitter.lines),
                        last=emitter.block)
     return module(emitter.declarations, text)
 
@@ -110,7 +110,7 @@ def vector(body, scalar, layout, inputs, lanes):
     flag = emitter.any(special[0]) if special else "false"
     names, parameters = _arguments(inputs), _parameters(inputs)
     text = ONE.format(parameters=parameters, lines="\n".join(one.lines)) + GROUPS.format(
-        parameters=parameters, arguments=names, lanes=lanes, lines="\n".join(emitter.lines),
+        parameters=parameters, arguments=names, lanes=lanes, entry="", lines="\n".join(emitter.lines),
         flag=flag, last=emitter.block)
     return module({**one.declarations, **emitter.declarations}, text)
 
@@ -154,12 +154,12 @@ def store(emitter, pointer, value, index="%i"):
     emitter.lines.append(f"  store {value.type} {value.handle}, ptr {address}, align {_align(value.type)}")
 
 
-def splat(emitter, scalar):
-    """A scalar i64 in all lanes."""
+def splat(emitter, scalar, type="i64"):
+    """A scalar in all lanes."""
     n = emitter.lanes
-    one = emitter.emit(f"insertelement <{n} x i64> poison, i64 {scalar}, i64 0")
+    one = emitter.emit(f"insertelement <{n} x {type}> poison, {type} {scalar}, i64 0")
     return Value(emitter, emitter.emit(
-        f"shufflevector <{n} x i64> {one}, <{n} x i64> poison, <{n} x i32> zeroinitializer"), "i64")
+        f"shufflevector <{n} x {type}> {one}, <{n} x {type}> poison, <{n} x i32> zeroinitializer"), type)
 
 
 def _align(type):
@@ -185,7 +185,7 @@ def flagged(body, inputs):
     flag = undecided.make("zext", "i8", undecided)
     for name, value in (("%out", word), ("%flags", flag)):
         store(emitter, name, value)
-    text = LOOP.format(parameters=_parameters(inputs) + ", ptr noalias %flags",
+    text = LOOP.format(parameters=_parameters(inputs) + ", ptr noalias %flags", entry="",
                        lines="\n".join(emitter.lines), last=emitter.block)
     return module(emitter.declarations, text)
 

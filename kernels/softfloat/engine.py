@@ -3,6 +3,7 @@ import ctypes
 import hashlib
 
 from tlgrad.kernels.cache import disk
+from tlgrad.kernels.expr.llvm import link
 from tlgrad.kernels.machine import compiling, host
 
 
@@ -21,9 +22,11 @@ class Library:
         """Whether the machine has a CPU feature, by LLVM's name for it."""
         return self.machine.has(feature)
 
-    def function(self, text, counts, pointers):
-        """The function `k` of a module text, taking `counts` i64 and then `pointers` pointers."""
+    def function(self, text, counts, pointers, tables=None):
+        """The function `k` of a module text, taking `counts` i64 and then `pointers` pointers; `tables` are
+        those that it reads, by name."""
         with compiling:
+            link(tables or {})
             if text not in self._functions:
                 arguments = [ctypes.c_int64] * counts + [ctypes.c_void_p] * pointers
                 self._functions[text] = ctypes.CFUNCTYPE(None, *arguments)(self._address(text))
@@ -43,6 +46,11 @@ class Library:
     def assembly(self, text):
         """The machine code of a module text, as assembler text."""
         return self.machine.target.emit_assembly(self.machine.optimised(text))
+
+
+def address(function):
+    """Where the machine code of a function of a library lies."""
+    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 LIBRARY = Library()

@@ -9,7 +9,7 @@ from math import frexp
 
 from tlgrad.kernels.expr.value import rare, select, sqrt
 from tlgrad.kernels.softfloat import spread
-from tlgrad.kernels.softfloat.words import regrouped, resize
+from tlgrad.kernels.softfloat.words import regrouped, resize, umax, umin
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,15 @@ class Narrow:
         """The smallest normal number."""
         return 2.0 ** (1 - self.bias)
 
+    @property
+    def top(self):
+        """The power of two at or below the largest number."""
+        return 2.0 ** ((self.max >> self.F) - self.bias)
+
+    @property
+    def largest(self):
+        return self.top * (1.0 + (self.max & ((1 << self.F) - 1)) / (1 << self.F))
+
     def like(self, c: Carrier):
         """Whether the carrier's words are this format's with more fraction bits, subnormals included."""
         return self.inf is not None and 2 * self.bias == (1 << self.E) - 2 and self.bias == c.bias
@@ -73,6 +82,11 @@ def single(f, name):
     if f.F > 10 or (f.max >> f.F) - f.bias > 127:
         return False
     return name != "fma" if f.like(BINARY32) else 2 * (f.bias + f.F - 1) <= 149
+
+
+def within(f, c):
+    """Whether `rounded` may hold the format's numbers in a carrier: what it adds must be a normal number."""
+    return f.like(c) or (f.bias < c.bias and (f.max >> f.F) - f.bias + 1 + c.F - f.F < c.bias)
 
 
 def guarded(f, name):
@@ -127,6 +141,39 @@ def encode(f, value, c):
     return select(bad, 0 if f.nan is None else f.nan, word | sign)
 
 
+def rounded(f, value, c):
+    """Hardware numbers rounded to those of the format: `decode` of `encode`, without the words.
+
+    A number whose last place is the least kept unit is added, and taken away again; its exponent stops
+    below at that of the least normal number and above where all results are too large.
+    """
+    bits, drop = value.bits(), c.F - f.F
+    size, sign = bits & ((1 << c.width - 1) - 1), bits & (1 << c.width - 1)
+    if f.like(c):
+        kept = ((size + ((1 << drop - 1) - 1) + (size.lshr(drop) & 1)) & -(1 << drop)).as_float()
+    else:
+        exponent = umax(size & c.inf, c.word(f.least))
+        unit = umin(exponent, c.word(2.0 * f.top)) + (drop << c.F)
+        kept = (size.as_float() + unit.as_float()) - unit.as_float()
+        beyond = float("inf") if f.inf is not None else f.largest if f.nan is None else float("nan")
+        kept = select(kept > f.largest, beyond, kept)
+    kept = (kept.bits() | sign).as_float()
+    if f.inf is None and f.nan is None:
+        return select(value.ne(value), 0.0, kept)
+    return kept if f.negative_zero else kept + 0.0
+
+
+def _integral(round):
+    """A rounding to integers by the nearest one, which keeps the sign of zero."""
+    def run(x):
+        return (round(x, x.rint()).abs().bits() | x.sign()).as_float()
+    return run
+
+
+def _trunc(x, near):
+    return select(near.abs() > x.abs(), near.abs() - 1.0, near.abs())
+
+
 def fma(a, b, c):
     """a * b + c, rounded to odd: the product is exact, the error of the sum is known."""
     product = a * b
@@ -141,7 +188,10 @@ def fma(a, b, c):
 
 OPERATIONS = {"add": (lambda a, b: a + b, 2), "sub": (lambda a, b: a - b, 2),
               "mul": (lambda a, b: a * b, 2), "div": (lambda a, b: a / b, 2), "sqrt": (sqrt, 1),
-              "fma": (fma, 3)}
+              "fma": (fma, 3), "round": (_integral(lambda x, near: near), 1),
+              "floor": (_integral(lambda x, near: select(near > x, near - 1.0, near)), 1),
+              "ceil": (_integral(lambda x, near: select(near < x, near + 1.0, near)), 1),
+              "trunc": (_integral(_trunc), 1)}
 
 
 def _through(f, name, c):

@@ -189,6 +189,26 @@ def _multiply_high(total, a, b):
     return total.make("madhi", "i64", total, a, b)
 
 
+def of_binary64(x):
+    """A binary64 word as binary128; subnormal numbers, infinity and NaN are flagged."""
+    size = x & MAGNITUDE
+    zero = size.eq(0)
+    special = ~(size - (1 << 52)).ult(0x7fe << 52) & ~zero
+    high = select(zero, 0, size.lshr(4) + (16383 - 1023 << 48))
+    return x << 60, high | (x & SIGN), special
+
+
+def to_binary64(low, high):
+    """A binary128 rounded to a binary64 word; what is not of its normal range, nor zero, is flagged."""
+    size = high & MAGNITUDE
+    zero = (size | low).eq(0)
+    moved = size - (16383 - 1023 << 48)
+    special = ~(moved - (1 << 48)).ult(0x7fe << 48) & ~zero
+    kept = fshl(moved, low, 4)
+    word = kept + ((low & (1 << 60) - 1) + ((1 << 59) - 1) + (kept & 1)).lshr(60)
+    return select(zero, 0, word) | (high & SIGN), special
+
+
 def div(al, ah, bl, bh):
     """a / b: four signed digits of 29 bits, each the rounded binary64 quotient of what is left.
 

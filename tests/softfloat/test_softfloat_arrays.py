@@ -96,7 +96,7 @@ def test_all_pairs_of_eight_bit_formats(fmt, name, compiled):
     a, b = np.repeat(words, 256), np.tile(words, 256)
     want = reference.evaluate(name, fmt, (a, b), a.shape, Environment())
     assert np.all(small.evaluate(name, fmt, a, b) == want)
-    assert np.all(fast.small(name, fmt, [a, b], a.shape) == want)
+    assert np.all(fast.small_operation(name, fmt, [a, b], a.shape) == want)
 
 
 @pytest.mark.parametrize("name", list(small.OPERATIONS))
@@ -119,7 +119,7 @@ def test_words_spread_over_lanes(fmt, name, compiled):
     layout = fast.narrow_layout(fmt)
     assert spread.covers(layout, name) and not spread.covers(fast.narrow_layout(formats.tf32), name)
     for arguments in (operands(fmt, 4003, 2), [random_numbers((1000,), fmt, seed) for seed in (0, 1)]):
-        got = fast.small(name, fmt, arguments, arguments[0].shape)
+        got = fast.small_operation(name, fmt, arguments, arguments[0].shape)
         assert np.all(same(got, reference.evaluate(name, fmt, arguments, got.shape, Environment())))
 
 

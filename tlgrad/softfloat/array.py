@@ -7,7 +7,6 @@ rounding, saturation, flags) the reference itself runs.
 """
 from __future__ import annotations
 
-import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -48,6 +47,11 @@ def environment(rounding="nearest", saturate=False, key=0):
         _environment.reset(token)
 
 
+def current() -> Environment | None:
+    """The environment of the `environment` block that is open; None where there is none."""
+    return _environment.get()
+
+
 def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarray:
     """The intrinsic `name` on arrays of words of `fmt`, which broadcast together.
 
@@ -79,17 +83,19 @@ def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarra
 
 def _quick(name, fmt, arrays, shape):
     if small.fits(fmt) and name in small.OPERATIONS and arrays[0].size >= 16:
-        out = fast.small(name, fmt, arrays, shape)
+        out = fast.small_operation(name, fmt, arrays, shape)
         return small.evaluate(name, fmt, *arrays) if out is None else out
     if name in fast.catalogue.ARITHMETIC:
         return fast.arithmetic(name, fmt, arrays, shape)
-    if name in fast.catalogue.FUNCTIONS:
-        return _elementary(name, fmt, arrays)
-    return None
+    return _elementary(name, fmt, arrays) if name in FUNCTIONS else None
+
+
+#: elementary functions with a kernel, of binary128 or of small formats
+FUNCTIONS = {*fast.catalogue.FUNCTIONS, *fast.carried.FUNCTIONS}
 
 
 def _elementary(name, fmt, arrays):
-    """The fixed-point kernel, and the reference for the few entries that it leaves undecided."""
+    """The kernel, and the reference for the few entries that it leaves undecided."""
     found = fast.elementary(name, fmt, arrays)
     if found is None:
         return None
@@ -98,31 +104,6 @@ def _elementary(name, fmt, arrays):
         rest = [a[flags != 0] for a in arrays]
         out[flags != 0] = reference.evaluate(name, fmt, rest, rest[0].shape, Environment())
     return out
-
-
-def evaluate_chain(steps, uniform, outs, fmt, *arrays):
-    """Several operations in a row, as one kernel where that pays: the words are those of one by one.
-
-    `steps` are ``(name, *operands)`` with the inputs numbered first, then the results; `uniform` tells
-    which inputs are one word in every entry; `outs` are the numbers of the results to give.
-
-    >>> from tlgrad.softfloat.format import binary128
-    >>> x = of_numbers([1, 2], binary128)
-    >>> square, = evaluate_chain((("add", 0, 0), ("mul", 1, 1)), (False,), (2,), binary128, x)
-    >>> to_floats(square).tolist()
-    [binary128('4.0'), binary128('16.0')]
-    """
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    found = None
-    if _environment.get() is None and math.prod(shape):
-        inputs = [a[(slice(1),) * a.ndim] if same else a for a, same in zip(arrays, uniform)]
-        found = fast.chain(steps, uniform, outs, fmt, inputs, shape)
-    if found is None:
-        values = [np.broadcast_to(a, shape) for a in arrays]
-        for name, *operands in steps:
-            values.append(evaluate(name, fmt, *(values[k] for k in operands)))
-        found = [values[k] for k in outs]
-    return found
 
 
 WORDWISE = {
@@ -275,5 +256,5 @@ def contract(a, b, start, fmt, fused=False):
     return start
 
 
-__all__ = ["constant", "contract", "convert", "dtype_of", "environment", "evaluate",
-           "evaluate_chain", "format_of", "left_to_right", "of_numbers", "to_floats"]
+__all__ = ["constant", "contract", "convert", "current", "dtype_of", "environment", "evaluate",
+           "format_of", "left_to_right", "of_numbers", "to_floats"]

@@ -67,7 +67,7 @@ def _expm1(fmt, words, parts, env):
         return words[0]
     if x.sign and above(x, flat(fmt)):
         return near(fmt, 1, 1, 0, -1, env)
-    if top(x) > range_bits(fmt):
+    if not x.sign and top(x) > range_bits(fmt):
         return far(fmt, 0, True, env)
     return near(fmt, *x[1:], -1 if x.sign else 1, env) if tiny(fmt, x) else None
 

@@ -11,9 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from tlgrad.kernels.softfloat import catalogue
+from tlgrad.kernels.softfloat import carried, catalogue, chains, narrow
 from tlgrad.kernels.softfloat.catalogue import Layout, Narrow
-from tlgrad.softfloat.format import Binary, binary128
+from tlgrad.softfloat import small
+from tlgrad.softfloat.format import Binary, binary64, binary128
 from tlgrad.softfloat.storage import dtype_of
 
 WARM = 4096
@@ -70,18 +71,6 @@ def arithmetic(name, fmt, arrays, shape):
     return _run(kernel, arrays[0].size, _contiguous(arrays), np.empty(shape, dtype_of(fmt)))
 
 
-def chain(steps, uniform, outs, fmt, arrays, shape):
-    """The results `outs` of a chain of operations (see `array.evaluate_chain`), or None."""
-    count = int(np.prod(shape))
-    if not covers(fmt) or not worth((steps, fmt), count // CHAIN):
-        return None
-    kernel = catalogue.chain(layout(fmt), steps, uniform, outs)
-    inputs = _contiguous(arrays)
-    found = [np.empty(shape, dtype_of(fmt)) for _ in outs]
-    kernel(count, *[a.ctypes.data for a in (*inputs, *found)])
-    return found
-
-
 @lru_cache(maxsize=None)
 def narrow_layout(fmt: Binary) -> Narrow:
     """The numbers of a small format that kernels need."""
@@ -89,9 +78,45 @@ def narrow_layout(fmt: Binary) -> Narrow:
                   fmt.has_negative_zero)
 
 
-def small(name, fmt, arrays, shape):
+def chained(fmt: Binary) -> bool:
+    """Whether chains may have the format: all that kernels compute, and small ones that hold 1."""
+    if not small.fits(fmt):
+        return covers(fmt) and fmt is not binary64
+    return fmt.signed and fmt.emin <= 0 <= fmt.emax and narrow.within(narrow_layout(fmt), narrow.BINARY64)
+
+
+def chain_kind(fmt, among):
+    """What stands for a format, or for "b", in a `Chain` with these formats."""
+    if fmt == chains.MASK:
+        return fmt
+    if any(small.fits(f) for f in among):
+        return narrow.BINARY64 if fmt is binary64 else narrow_layout(fmt)
+    return layout(fmt)
+
+
+def chain(kinds, steps, uniform, outs, arrays, shape):
+    """``(the results `outs` of a chain, which entries are undecided)`` (see `chained.evaluate`), or None.
+
+    The second is None where all are decided.
+    """
+    count = int(np.prod(shape))
+    if not worth((steps, kinds), count // CHAIN):
+        return None
+    formats = {*kinds, *(kind for _, kind, *_ in steps)} - {chains.MASK}
+    plan = chains.Chain(tuple(chain_kind(f, formats) for f in kinds), tuple(
+        (name, chain_kind(f, formats), *operands) for name, f, *operands in steps), uniform, outs)
+    every = (*kinds, *(kind for _, kind, *_ in steps))
+    found = [np.empty(shape, bool if every[k] == chains.MASK else dtype_of(every[k])) for k in outs]
+    inputs = _contiguous(arrays)
+    kernel, flagged = (catalogue.small_chain if any(map(small.fits, formats)) else catalogue.chain)(plan)
+    flags = np.empty(shape, np.uint8) if flagged else None
+    kernel(count, *[a.ctypes.data for a in (*inputs, *found, *([] if flags is None else [flags]))])
+    return found, flags if flags is not None and flags.any() else None
+
+
+def small_operation(name, fmt, arrays, shape):
     """An operation on a small format by way of binary64; None where none is compiled."""
-    if name not in catalogue.narrow.OPERATIONS or not fmt.signed or not worth(
+    if name not in narrow.OPERATIONS or not fmt.signed or not worth(
             (name, fmt), arrays[0].size // 16):
         return None
     kernel = catalogue.small(name, narrow_layout(fmt))
@@ -99,15 +124,27 @@ def small(name, fmt, arrays, shape):
 
 
 def elementary(name, fmt, arrays):
-    """An elementary function of binary128: ``(words, where they are undecided)``, or None."""
+    """An elementary function of binary128 or a small format: ``(words, where they are undecided)``, or None."""
     first = arrays[0]
-    if fmt is not binary128 or not worth((name, fmt), first.size):
+    if small.fits(fmt):
+        return _small_function(name, fmt, arrays) if name in carried.FUNCTIONS and chained(fmt) else None
+    if fmt is not binary128 or name not in catalogue.FUNCTIONS or not worth((name, fmt), first.size):
         return None
     kernel = catalogue.function(name)
     out, flags = np.empty(first.shape, first.dtype), np.empty(first.shape, np.uint8)
     inputs = _contiguous(arrays)
     kernel(first.size, *[a.ctypes.data for a in inputs], out.ctypes.data, flags.ctypes.data)
     return out, flags
+
+
+def _small_function(name, fmt, arrays):
+    """A chain of one step."""
+    arity, first = len(arrays), arrays[0]
+    found = chain((fmt,) * arity, ((name, fmt, *range(arity)),), (False,) * arity, (arity,), arrays, first.shape)
+    if found is None:
+        return None
+    (out,), flags = found
+    return out, np.zeros(first.shape, np.uint8) if flags is None else flags
 
 
 def convert(array, source, target):

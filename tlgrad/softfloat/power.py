@@ -80,7 +80,7 @@ def _exact(fmt, x, y, sign, env):
         return None
     value = odd ** power if odd != 1 else 1
     scaled = exponent * power * (-1 if y.sign else 1)
-    limit = 4 * (fmt.emax - fmt.emin + fmt.F)
+    limit = 4 * (fmt.emax - fmt.emin + fmt.F) + value.bit_length()
     return round_pack(fmt, sign, value, max(-limit, min(limit, scaled)), env)
 
 

@@ -38,7 +38,7 @@ from tlgrad.errors import TlgradError
 from tlgrad.passes import optimise
 from tlgrad.passes.groups import Grouping, Step, rows_last
 from tlgrad.passes.views import View, row_major
-from tlgrad.softfloat.array import evaluate_chain
+from tlgrad.softfloat import chained
 
 #: entries of an array without operands (iota) that a plan may hold
 KEPT = 1 << 16
@@ -195,8 +195,8 @@ class Plan:
     def _chain(self, run):
         """A run of operations of a software format."""
         chain = Chain(self.grouping, run)
-        meaning = functools.partial(evaluate_chain, tuple(chain.steps), tuple(chain.uniform), chain.outs,
-                                    chain.format)
+        meaning = functools.partial(chained.evaluate, tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform),
+                                    chain.outs)
         names = [f"b{len(self.names) + k}" for k in range(len(chain.results))]
         args = ", ".join(map(self._array, chain.views))
         self.names.update(zip(chain.results, names))
