@@ -2,7 +2,7 @@
 from functools import lru_cache
 from importlib import import_module
 
-from tlgrad.kernels.softfloat import carried, chains, drivers, folds, narrow, quad, quad_fma, wide
+from tlgrad.kernels.softfloat import carried, chains, drivers, folds, narrow, quad, quad_fma, remainders, wide
 from tlgrad.kernels.softfloat.chains import Chain
 from tlgrad.kernels.softfloat.engine import LIBRARY, address
 from tlgrad.kernels.softfloat.narrow import Narrow
@@ -14,7 +14,8 @@ ARITHMETIC = {
     "add": (wide.add, 2), "sub": (wide.sub, 2), "mul": (wide.mul, 2), "div": (wide.div, 2),
     "sqrt": (wide.sqrt, 1), "fma": (wide.fma, 3), "floor": (wide.round_to_integral("floor"), 1),
     "ceil": (wide.round_to_integral("ceil"), 1), "trunc": (wide.round_to_integral("trunc"), 1),
-    "round": (wide.round_to_integral("rint"), 1),
+    "round": (wide.round_to_integral("rint"), 1), "rem": (remainders.rem, 2), "fmod": (remainders.fmod, 2),
+    "remainder": (remainders.remainder, 2),
 }
 VECTOR = {"add": quad.add, "sub": quad.sub, "mul": quad.mul, "div": quad.div, "sqrt": quad.sqrt,
           "fma": quad_fma.fma}

@@ -255,6 +255,19 @@ class Limbs(CText):
         return [Value(self, tuple(limbs) if _is_wide(v.type) else limbs[0], v.type)
                 for limbs, v in zip(names, values)]
 
+    def loop(self, more, step, values):
+        names = [[self.emit(h, "i64") for h in _limbs_of(v.handle)] for v in values]
+        now = [Value(self, tuple(n) if _is_wide(v.type) else n[0], v.type) for n, v in zip(names, values)]
+        self.lines.append(f"{self.indent}for (;;) {{")
+        self.indent += "  "
+        self.lines.append(f"{self.indent}if (!({more(*now).handle})) break;")
+        new = [[self.emit(h, "i64") for h in _limbs_of(v.handle)] for v in step(*now)]
+        self.lines += [f"{self.indent}{old} = {found};" for olds, founds in zip(names, new)
+                       for old, found in zip(olds, founds)]
+        self.indent = self.indent[2:]
+        self.lines.append(f"{self.indent}}}")
+        return now
+
 
 _WORD = {"shl": "shl64({}, {})", "lshr": "shr64({}, {})", "clz": "clz64({})",
          "fshl": "fshl64({}, {}, {})", "fshr": "fshr64({}, {}, {})",

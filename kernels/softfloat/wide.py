@@ -83,7 +83,7 @@ def _positive(x):
     return select(x < 0, 0, x)
 
 
-def _normalised(sig):
+def leading(sig):
     """``(leading zeros as i64, sig shifted up to its top bit)``; those of 0 stop at the width."""
     if width(sig.type) > 128:
         return normalised(sig)
@@ -91,15 +91,15 @@ def _normalised(sig):
     return resize(up, "i64"), shl0(sig, up)
 
 
-def _is_nan(f, x):
+def is_nan(f, x):
     return (x.constant(f.inf, f.type)).ult(x & (f.sign - 1))
 
 
-def _is_zero(f, x):
+def is_zero(f, x):
     return (x & (f.sign - 1)).eq(0)
 
 
-def _is_inf(f, x):
+def is_inf(f, x):
     return (x & (f.sign - 1)).eq(f.inf)
 
 
@@ -115,10 +115,10 @@ def add(f, a, b):
     low = sticky_shift(low, resize(umin(xe - ye, width(wide)), wide))
     differ = ((x ^ y) & f.sign).ne(0)
     total = select(differ, high - low, high + low)
-    up, sig = _normalised(total)
+    up, sig = leading(total)
     sign = select(total.eq(0) & differ, 0, x & f.sign)
     word = round_pack(f, sign, xe + 1 - up, sig)
-    bad = _is_nan(f, x) | (ym.eq(f.inf) & differ)
+    bad = is_nan(f, x) | (ym.eq(f.inf) & differ)
     return select(bad, f.nan, select(xm.eq(f.inf), x, word))
 
 
@@ -131,7 +131,7 @@ def product(f, a, b):
     """``(exponent, exact product normalised to the top)`` of two finite words."""
     wide = whole(2 * f.F + 2)
     (_, ae, asig), (_, be, bsig) = split(f, a), split(f, b)
-    up, sig = _normalised(resize(asig, wide) * resize(bsig, wide))
+    up, sig = leading(resize(asig, wide) * resize(bsig, wide))
     return ae + be - (f.bias + 2 * f.F - width(wide) + 1) - up, sig
 
 
@@ -139,10 +139,10 @@ def mul(f, a, b):
     """a * b: the exact product, rounded."""
     sign = (a ^ b) & f.sign
     exponent, sig = product(f, a, b)
-    infinite = _is_inf(f, a) | _is_inf(f, b)
-    zero = _is_zero(f, a) | _is_zero(f, b)
+    infinite = is_inf(f, a) | is_inf(f, b)
+    zero = is_zero(f, a) | is_zero(f, b)
     word = select(infinite, sign | f.inf, round_pack(f, sign, exponent, sig))
-    return select(_is_nan(f, a) | _is_nan(f, b) | (infinite & zero), f.nan, word)
+    return select(is_nan(f, a) | is_nan(f, b) | (infinite & zero), f.nan, word)
 
 
 def div(f, a, b):
@@ -157,32 +157,32 @@ def div(f, a, b):
     wide, out = whole(f.F + 1 + DIGIT + 4), whole(DIGIT * steps + 2)
     rest, divisor = resize(asig, wide), resize(bsig, wide)
     cut = f.F + DIGIT + 4 - 62
-    inverse = 0.9999999999999973 / (_top(divisor, cut) + 1.0)
+    inverse = 0.9999999999999973 / (upper(divisor, cut) + 1.0)
     quotient = resize(rest, out) & 0
     for _ in range(steps):
         rest = rest << DIGIT
-        digit = (_top(rest, cut) * inverse).to_integer()
+        digit = (upper(rest, cut) * inverse).to_integer()
         rest = rest - resize(digit, wide) * divisor
         quotient = (quotient << DIGIT) + resize(digit, out)
     less = rest.ult(divisor)
     rest = select(less, rest, rest - divisor)
     quotient = select(less, quotient, quotient + 1)
-    up, sig = _normalised((quotient << 1) | truth(rest.ne(0), out))
+    up, sig = leading((quotient << 1) | truth(rest.ne(0), out))
     exponent = ae - be + (f.bias - up + width(out) - 2 - DIGIT * steps)
     return _div_specials(f, a, b, round_pack(f, (a ^ b) & f.sign, exponent, sig))
 
 
-def _top(x, cut):
+def upper(x, cut):
     """binary64 of ``x * 2**-cut``, truncated to an integer below 2**63."""
     return signed(resize(x.lshr(cut) if cut > 0 else x << -cut, "i64"))
 
 
 def _div_specials(f, a, b, word):
     sign = (a ^ b) & f.sign
-    az, bz, ai, bi = _is_zero(f, a), _is_zero(f, b), _is_inf(f, a), _is_inf(f, b)
+    az, bz, ai, bi = is_zero(f, a), is_zero(f, b), is_inf(f, a), is_inf(f, b)
     word = select(az | bi, sign, word)
     word = select(ai | bz, sign | f.inf, word)
-    return select(_is_nan(f, a) | _is_nan(f, b) | (az & bz) | (ai & bi), f.nan, word)
+    return select(is_nan(f, a) | is_nan(f, b) | (az & bz) | (ai & bi), f.nan, word)
 
 
 def sqrt(f, a):
@@ -213,7 +213,7 @@ def sqrt(f, a):
     more = ~rest.ult((root << 1) + 1)
     rest = select(more, rest - (root << 1) - 1, rest)
     root = select(more, root + 1, root)
-    up, sig = _normalised((root << 1) | truth(rest.ne(0), wide))
+    up, sig = leading((root << 1) | truth(rest.ne(0), wide))
     half = (exponent - f.bias - resize(odd, "i64")).ashr(1) + f.bias
     return _sqrt_specials(f, a, round_pack(f, a.constant(0, f.type), half, sig))
 
@@ -227,9 +227,9 @@ def _root_digit(rest, root, done, shift=DIGIT, less=5):
 
 
 def _sqrt_specials(f, a, word):
-    word = select(_is_zero(f, a) | a.eq(f.inf), a, word)
-    negative = (a & f.sign).ne(0) & ~_is_zero(f, a)
-    return select(_is_nan(f, a) | negative, f.nan, word)
+    word = select(is_zero(f, a) | a.eq(f.inf), a, word)
+    negative = (a & f.sign).ne(0) & ~is_zero(f, a)
+    return select(is_nan(f, a) | negative, f.nan, word)
 
 
 def fma(f, a, b, c):
@@ -246,7 +246,7 @@ def fma(f, a, b, c):
     gap = select(low.eq(0), 0, he - le)
     low = sticky_shift(low.lshr(1) | (low & 1), resize(umin(gap, width(wide)), wide))
     total = select(differ, high - low, high + low)
-    up, sig = _normalised(total)
+    up, sig = leading(total)
     sign = select(ahead, psign, c & f.sign)
     sign = select(total.eq(0), psign & c, sign)
     return _fma_specials(f, a, b, c, round_pack(f, sign, he + 1 - up, sig))
@@ -254,12 +254,12 @@ def fma(f, a, b, c):
 
 def _fma_specials(f, a, b, c, word):
     sign = (a ^ b) & f.sign
-    infinite = _is_inf(f, a) | _is_inf(f, b)
-    zero = _is_zero(f, a) | _is_zero(f, b)
-    against = _is_inf(f, c) & (c & f.sign).ne(sign)
-    word = select(_is_inf(f, c), c, word)
+    infinite = is_inf(f, a) | is_inf(f, b)
+    zero = is_zero(f, a) | is_zero(f, b)
+    against = is_inf(f, c) & (c & f.sign).ne(sign)
+    word = select(is_inf(f, c), c, word)
     word = select(infinite, sign | f.inf, word)
-    bad = _is_nan(f, a) | _is_nan(f, b) | _is_nan(f, c)
+    bad = is_nan(f, a) | is_nan(f, b) | is_nan(f, c)
     return select(bad | (infinite & (zero | against)), f.nan, word)
 
 
@@ -271,8 +271,8 @@ def convert(source, target):
         sig = resize(sig, wide) << (width(wide) - 1 - source.F)
         sign = _move_sign(source, target, x)
         word = round_pack(target, sign, exponent + (target.bias - source.bias), sig)
-        word = select(_is_inf(source, x), sign | target.inf, word)
-        return select(_is_nan(source, x), target.nan, word)
+        word = select(is_inf(source, x), sign | target.inf, word)
+        return select(is_nan(source, x), target.nan, word)
     return body
 
 
@@ -287,7 +287,7 @@ def from_integer(target, is_signed):
     """The body that rounds i64 words, signed or not, to a layout."""
     def body(f, x):
         negative = (x < 0) if is_signed else x.ne(x)
-        up, sig = _normalised(select(negative, -x, x))
+        up, sig = leading(select(negative, -x, x))
         wide = whole(max(64, target.F + 4))
         sig = resize(sig, wide) << (width(wide) - 64)
         zero = resize(sig, target.type) & 0
@@ -337,5 +337,5 @@ def round_to_integral(mode):
         small = select(step, x.constant(f.bias << f.F, f.type), 0)
         word = select(exponent < 0, small, large) | sign
         word = select(exponent < f.F, word, x)
-        return select(_is_nan(f, x), f.nan, word)
+        return select(is_nan(f, x), f.nan, word)
     return body

@@ -57,6 +57,23 @@ class Words(LLVM):
         cell = self.emit(f"getelementptr {array}, ptr {symbol}, i64 0, i64 {index.handle}")
         return self.emit(f"load {type}, ptr {cell}, align {min(16, width(type) // 8)}")
 
+    def loop(self, more, step, values):
+        """See `loop`; scalar only."""
+        number, here, lines = self.name()[1:], self.block, self.lines
+        head, turn, after = (f"{word}{number}" for word in ("head", "turn", "after"))
+        now = [Value(self, self.name(), v.type) for v in values]
+        self.lines, self.block = [], head
+        going, test = more(*now), self.lines
+        self.lines, self.block = [], turn
+        new, body, end = step(*now), self.lines, self.block
+        phis = [f"  {n.handle} = phi {self.type(n.type)} [ {v.handle}, %{here} ], [ {w.handle}, %{end} ]"
+                for n, v, w in zip(now, values, new)]
+        lines += [f"  br label %{head}", f"{head}:", *phis, *test,
+                  f"  br i1 {going.handle}, label %{turn}, label %{after}", f"{turn}:", *body,
+                  f"  br label %{head}", f"{after}:"]
+        self.lines, self.block = lines, after
+        return now
+
     def _symbol(self, name, type):
         return f"@llvm.{name}.{type}" if self.lanes == 1 else f"@llvm.{name}.v{self.lanes}{type}"
 
@@ -111,6 +128,11 @@ def regrouped(x, type, emitter):
 def truth(mask, type):
     """1 where the mask holds, else 0."""
     return mask.make("zext", type, mask)
+
+
+def loop(more, step, *values):
+    """What ``values = step(*values)`` makes of integers while the mask ``more(*values)`` holds; scalar code."""
+    return values[0].emitter.loop(more, step, values)
 
 
 def sticky_shift(x, count):
@@ -211,7 +233,7 @@ def nearest(x):
     return (x + MAGIC).bits() - MAGIC_WORD
 
 
-__all__ = ["Value", "Words", "clz", "fshl", "fshr", "joined", "left_words", "nearest",
+__all__ = ["Value", "Words", "clz", "fshl", "fshr", "joined", "left_words", "loop", "nearest",
            "normalised", "product32", "regrouped", "resize", "right_words", "select", "shl0", "shr0", "signed",
            "small",
            "split_words", "sticky_shift", "truth", "umax", "umin", "width"]

@@ -74,7 +74,7 @@ def test_far_arguments_of_narrow_ranges():
 
 
 def _runs(f, *args):
-    """The primitives of a compiled program, those of one kernel together; the words are those of eager calls."""
+    """The primitives of a compiled program, those of one kernel together; its words are right."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "in_runs", lambda g, f=plan.in_runs: made.append(f(g)) or made[-1])

@@ -9,7 +9,7 @@ from softfloat_operands import operands, random_numbers
 
 from tlgrad.kernels.softfloat import (
     angles, errorfunction, functions, hyperbolic, limbs, logarithms, powers, quad, quad_fma,
-    roots, wide)
+    remainders, roots, wide)
 from tlgrad.kernels.softfloat import catalogue
 from tlgrad.kernels.softfloat.catalogue import BINARY128
 from tlgrad.kernels.softfloat.words import resize
@@ -35,6 +35,8 @@ def bodies():
     """name -> (body on i128 values, operands)."""
     found = {f"wide_{n}": (lambda *v, n=n: getattr(wide, n)(BINARY128, *v), k) for n, k in WIDE.items()}
     found |= {f"quad_{n}": (lanes(getattr(quad, n)), WIDE[n]) for n in ("add", "mul", "div", "sqrt")}
+    found |= {f"remainder_{n}": (lambda *v, n=n: getattr(remainders, n)(BINARY128, *v), 2)
+              for n in ("rem", "fmod", "remainder")}
     found |= {"quad_fma": (lanes(quad_fma.fma), 3), "ifma_mul": (lanes(quad.mul_ifma), 2)}
     found |= {f"function_{n}": (b, 2 if n in catalogue.TWO else 1) for n, b in FUNCTIONS.items()}
     return found

@@ -18,8 +18,7 @@ def test_pack(name):
     assert not bad, [(list(map(hex, row)), hex(got), flags) for row, got, flags in bad[:3]]
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(PACKS) if "f128" in n.split("_")[1]
-                                  and n.split("_")[2] != "rem"])
+@pytest.mark.parametrize("name", [n for n in sorted(PACKS) if "f128" in n.split("_")[1]])
 def test_pack_on_arrays(name, monkeypatch):
     """Words of the operations on arrays, compiled where there is a kernel."""
     monkeypatch.setattr(fast, "WARM", 0)

@@ -149,7 +149,13 @@ def _direction(fmt, x, r):
     return np.where(infinite, limit, out)
 
 
-COMPOSED = {"integer_pow": _integer_pow, "direction": _direction,
+def _floor_divide(fmt, a, b):
+    """floor(a / b) as NumPy has it: from the remainder, so that it fits it."""
+    whole = evaluate("sub", fmt, a, evaluate("remainder", fmt, a, b))
+    return evaluate("round", fmt, evaluate("div", fmt, whole, b))
+
+
+COMPOSED = {"integer_pow": _integer_pow, "floor_divide": _floor_divide, "direction": _direction,
             "imag": lambda fmt, x: _constant(fmt, 0, x)}
 
 
