@@ -1,4 +1,4 @@
-"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 .. W7 escape scan] [rounds=9]``.
+"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 .. W7 escape scan rows] [rounds=9]``.
 
 A peer that is not installed is reported as missing.  All contenders of a workload are timed in
 turn, round by round, in CPU time on one pinned CPU (W6: wall time of processes); a ratio is peer /
@@ -26,9 +26,10 @@ def restart_single_threaded(command, arguments):
 def main(arguments):
     """Run the workloads named, or all."""
     restart_single_threaded("peers", arguments)
-    from benchmarks import peers_arrays, peers_calls, peers_escape, peers_functions, peers_loops, peers_training
+    from benchmarks import (peers_arrays, peers_calls, peers_escape, peers_functions, peers_loops, peers_rows,
+                            peers_training)
     works = {**peers_arrays.WORKS, **peers_calls.WORKS, **peers_training.WORKS,
-             **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS}
+             **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS, **peers_rows.WORKS}
     rounds = next((int(a[7:]) for a in arguments if a.startswith("rounds=")), 9)
     chosen = [a for a in arguments if a in works] or list(works)
     for name in chosen:

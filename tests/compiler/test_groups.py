@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.backends.numba_cpu.plan import Plan, runs_primitive
+from tlgrad.backends.numba_cpu.plan import Plan
+from tlgrad.backends.numba_cpu.steps import runs_primitive
 
 X = tl.tensor(np.linspace(-2, 2, 600))
 

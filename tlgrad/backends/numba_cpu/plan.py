@@ -18,65 +18,33 @@ from typing import Any
 
 import numpy as np
 
+from tlgrad.backends.numba_cpu.bands import Bands, bands_kernel
 from tlgrad.backends.numba_cpu.buffers import allocate
-from tlgrad.backends.numba_cpu.contraction import can_contract, product_of, tile_kernel
+from tlgrad.backends.numba_cpu.contraction import product_of, tile_kernel
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.donation import donation, may_fail
+from tlgrad.backends.numba_cpu.facts import launch_facts
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
-from tlgrad.backends.numba_cpu.places import can_place, kernel_kind, place_kernel, words_of
-from tlgrad.backends.numba_cpu.sums import can_sum, fold_kernel, sum_of
+from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, words_of
+from tlgrad.backends.numba_cpu.steps import is_constant, runs_primitive, work_of
+from tlgrad.backends.numba_cpu.sums import fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
-from tlgrad.codegen.ir import COMBINES, SIZES, slots_of
-from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered, literal_word
+from tlgrad.codegen.ir import COMBINES
+from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.core.tensor import frozen
 from tlgrad.errors import TlgradError
 from tlgrad.passes import optimise
-from tlgrad.passes.groups import Grouping, Step, rows_last
+from tlgrad.passes.groups import Grouping, Step
 from tlgrad.passes.views import View, row_major
 from tlgrad.softfloat import chained
 
-#: entries of an array without operands (iota) that a plan may hold
-KEPT = 1 << 16
 #: about how much work (entries times instructions) pays for releasing the GIL
 RELEASE = 20_000
-#: entries from which the nest for sums is worth its turns
-LONG = 1 << 12
-
-
-def sums_alone(step: Step) -> bool:
-    """True for a long reduction and nothing else that keeps an axis, and whose terms are not the rows:
-    the nest for sums streams several rows at once."""
-    eqn = step.eqns[0]
-    return (len(step.eqns) == 1 and not step.uniforms and eqn.prim.kind == "reduction" and can_sum(eqn)
-            and eqn.ins[0].aval.size >= LONG and bool(step.reduced)
-            and len(step.reduced) < len(step.space) and rows_last(step.space, step.reduced) is False)
-
-
-def work_of(run: list[Step]) -> str:
-    """How a run of steps is done: one kernel made for it, or one that is at hand."""
-    step, eqn = run[0], run[0].eqns[0]
-    if len(run) > 1:
-        return "chain"
-    if step.kind == "group" and not sums_alone(step):
-        return "kernel"
-    return ("contraction" if can_contract(eqn) else "sum" if can_sum(eqn) else "rows" if can_place(eqn)
-            else "primitive")
-
-
-def runs_primitive(step: Step) -> bool:
-    """True for a step that no kernel does: its primitive runs, and may raise."""
-    eqn = step.eqns[0]
-    return step.kind == "host" and bool(eqn.ins) and not (can_contract(eqn) or can_sum(eqn))
-
-
-def is_constant(eqn) -> bool:
-    """True for an array without operands that a plan holds."""
-    return not eqn.ins and not eqn.prim.multiple and eqn.outs[0].aval.size <= KEPT
 
 
 @contextmanager
@@ -103,6 +71,7 @@ class Plan:
         self.lines: list[str] = []
         #: what is done, in order: how, and the steps it is for
         self.work: list[tuple[str, list[Step]]] = []
+        self.bands = Bands()
         with collector_paused():
             self.jaxpr = optimise(jaxpr)
             self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
@@ -125,13 +94,16 @@ class Plan:
         for run in in_runs(self.grouping):
             work = work_of(run)
             self.work.append((work, run))
+            if work == "kernel":
+                self._kernel(run[0])
+                continue
+            self._end_bands()
             if work == "chain":
                 self._chain(run)
-            elif work == "kernel":
-                self._group(run[0])
             else:
                 {"contraction": self._contraction, "sum": self._sum, "rows": self._places,
                  "primitive": self._host}[work](run[0].eqns[0])
+        self._end_bands()
         outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
         lines = [*self.lines, f"return [{', '.join(outs)}]"]
         if any(map(runs_primitive, self.grouping.steps)):
@@ -204,13 +176,44 @@ class Plan:
 
     # -- kernels
 
-    def _group(self, step: Step):
+    def _kernel(self, step: Step):
+        """A kernel: another one of the bands before it, or the first of the next."""
         lowered = GroupLowering(self.grouping, step, self.wanted).lower()
+        if not self.bands.takes(lowered):
+            self._end_bands()
+        self.bands.add(step, lowered)
+
+    def _end_bands(self):
+        """Launch the kernels that are waiting: band by band, or a single one."""
+        bands, self.bands = self.bands, Bands()
+        if len(bands.members) > 1:
+            self._launch_bands(bands)
+        elif bands.members:
+            self._group(*bands.members[0])
+
+    def _launch_bands(self, bands: Bands):
+        compiled = [self._compiled(lowered) for _, lowered in bands.members]
+        results = {self.grouping.view(a).root for a in self.jaxpr.outs}
+        program, operands, room = bands.program(compiled, bands.kept(self.grouping, results))
+        for var in operands:
+            if isinstance(var, Var) and var in bands.widths:
+                self.names[var] = self._new(var.aval)
+        args = [self.names[o] if isinstance(o, Var) else self._copied(o) for o in operands]
+        ranges = parts(bands.rows, bands.cost)
+        scratch = self._bind(f"allocate(({room * len(ranges)},), {self._constant(np.dtype(np.uint8))})")
+        release, zeros = bands.cost > RELEASE, [0] * len(args)
+        launches = [launcher().make(bands_kernel(), [0, n * room, *zeros], [], lo, hi, release)
+                    for n, (lo, hi) in enumerate(ranges)]
+        self._run(launches, [self._constant(program, "p"), scratch, *args])
+
+    def _compiled(self, lowered: Lowered) -> Compiled:
         compiled = compile_kernel(lowered.kernel, self.origin, len(self.kernels))
         self.kernels.append((lowered, compiled))
-        args = []
-        for operand in lowered.inputs:
-            args.append(self._copied(operand) if operand.copied else self.names[operand.root])
+        return compiled
+
+    def _group(self, step: Step, lowered: Lowered):
+        compiled = self._compiled(lowered)
+        args = [self._copied(o) if o.copied else self.names[o.root] for o in lowered.inputs]
         taken = donation(self.grouping, step, lowered, self.donated)
         self.donated -= set(taken.values())
         for var in lowered.outs:
@@ -366,35 +369,3 @@ class Plan:
 def starts_from(eqn) -> bool:
     """True when the last operand is what a sum continues from."""
     return len(eqn.ins) == {"dot_general": 3, "reduce_sum": 2}.get(eqn.prim.name, -1)
-
-
-def turn_bytes(lowered: Lowered, operand: int) -> int:
-    """Bytes from one turn to the next of an array that a loop reads or writes turn by turn."""
-    k, inputs = operand - len(lowered.inputs), lowered.kernel.inputs
-    if k < 0 and inputs[operand].value.uniform:
-        return SIZES[inputs[operand].value.type]
-    value = inputs[operand].value if k < 0 else lowered.kernel.outputs[k].value
-    return prod(lowered.sizes) * SIZES[value.type]
-
-
-def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:
-    """Byte offsets of the inputs, the further words, the lanes or rows, and the entries of a launch."""
-    sizes, rank = lowered.sizes, lowered.kernel.rank
-    offsets = [0 if o.copied else o.view.offset * SIZES[o.type] for o in lowered.inputs]
-    strides = [[s * SIZES[o.type] for s in (row_major(sizes) if i.access == "turns" else o.strides)]
-               for o, i in zip(lowered.inputs, lowered.kernel.inputs)]
-    strides += [[s * SIZES[o.value.type] for s in row_major(sizes)] for o in lowered.kernel.outputs]
-    words = []
-    for slot in slots_of(lowered.kernel)[len(lowered.inputs) + len(lowered.outs):]:
-        if slot[0] == "literal":
-            words.append(literal_word(lowered.literals[slot[1]]))
-        elif slot[0] == "extent":
-            words.append(lowered.inputs[slot[1]].view.shape[slot[2]])
-        elif slot[0] == "turn":
-            words.append(turn_bytes(lowered, slot[1]))
-        else:
-            words.append(sizes[slot[1]] if slot[0] == "size" else strides[slot[1]][slot[2]])
-    lanes = sizes[0] if rank == 1 else prod(sizes[:-1])
-    if lowered.kernel.nest == "columns":
-        lanes = sizes[1]
-    return offsets, words, lanes, prod(sizes)
