@@ -66,18 +66,21 @@ class Machine:
         import llvmlite
         import llvmlite.binding as binding
         self.binding = binding
+        arm = binding.get_process_triple().startswith(("aarch64", "arm64"))
+        if restrict and (arm or restrict not in RESTRICTED):
+            raise ValueError(f"TLGRAD_CPU={restrict}: expected " + (
+                "nothing, on an AArch64 processor" if arm else f"one of {', '.join(RESTRICTED)}, or nothing"))
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         host = binding.get_host_cpu_features()
         self.cpu = RESTRICTED.get(restrict) or binding.get_host_cpu_name()
         self.features = "" if restrict else host.flatten()
-        has = dict.fromkeys(["avx512f", "avx2", "f16c", "fma"], False) | dict(host)
+        has = dict.fromkeys(["avx512f", "avx2", "f16c"], False) | dict(host)
         level = restrict or ("avx512" if has["avx512f"] else "avx2" if has["avx2"] else "baseline")
         self.has = FEATURES[restrict].__contains__ if restrict else lambda name: bool(has.get(name))
         self.vector_bytes = {"ifma": 64, "avx512": 64, "avx2": 32}.get(level, 16)
         self.avx512 = self.vector_bytes == 64
-        self.has_f16 = bool(has["f16c"]) and restrict != "baseline"
-        self.has_fma = bool(has["fma"]) and restrict != "baseline"
+        self.has_f16 = arm or bool(has["f16c"]) and restrict != "baseline"
         target = binding.Target.from_default_triple()
         self.target, self.quick_target = [
             target.create_target_machine(cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault",

@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import tlgrad as tl
+from tlgrad.kernels.machine import Machine
 
 GOLDEN = """kernel nest=lanes rank=2
   input v0:f32 @ lanes
@@ -55,3 +57,8 @@ def words(restrict):
 
 def test_narrower_instruction_sets_give_the_same_words():
     assert words("") == words("avx2") == words("baseline")
+
+
+def test_an_unknown_restriction_is_refused():
+    with pytest.raises(ValueError, match="TLGRAD_CPU=avx3: expected one of ifma, avx512, avx2, baseline, or"):
+        Machine("avx3")
