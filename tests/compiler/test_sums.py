@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.backends.numba_cpu import plan as plans
+from tlgrad.backends.numba_cpu import steps
 from tlgrad.core.execute import WORTH_A_KERNEL
 from tlgrad.ops.contract_many import contract
 from compiler.test_contractions import check, numbers
@@ -51,7 +51,7 @@ def test_contractions_of_any_operands(pattern, order, dtype):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_reductions_along_all_sets_of_axes(dtype, monkeypatch):
-    monkeypatch.setattr(plans, "LONG", 0)
+    monkeypatch.setattr(steps, "LONG", 0)
     for shape in ((3, 18, 5), (2, 1, 35), (33, 2, 3, 20), (70, 70)):
         x = entries(shape, dtype, 1)
         for n in range(1, len(shape)):
@@ -64,7 +64,7 @@ def test_reductions_along_all_sets_of_axes(dtype, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", ["ordered", "tree"])
 def test_sums_continue_from_an_accumulator(order, dtype, monkeypatch):
-    monkeypatch.setattr(plans, "LONG", 0)
+    monkeypatch.setattr(steps, "LONG", 0)
     for shape in ((300, 40), (5, 130, 7)):
         x = entries(shape, dtype, 2)
         start = entries(shape[:-2] + shape[-1:], dtype, 3)
