@@ -7,15 +7,17 @@ a function is compiled, and from the first call for arrays worth the compilation
 import collections
 import ctypes
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..expr import Numpy, Value
 from ..expr.llvm import LLVM, link, module
-from ..machine import compiling, once
+from ..machine import add_symbols, compiling, once
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
+LOADING = {"erf", "erfc", "gelu_erf"}   # in binary64 they load so much that one vector is enough
 WORTH_COMPILING = 256                   # elements
 SMALL_CALLS = 8                         # smaller calls, after which it is compiled too
 NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
@@ -36,19 +38,28 @@ def meaning(name, *arrays):
         return np.asarray(result.handle).astype(dtype)
 
 
-def kernel_text(name, dtype, lanes=LANES[False], avx512=False):
-    """(module text, tables) of ``run(inputs..., output, n)``.
+@dataclass(frozen=True)
+class Kernel:
+    """The module `text` of ``run(inputs..., output, n)``, the big `tables` it names, and the loop it has.
 
-    `run` calls ``blocks``, a loop over whole vectors, once on the arrays and once on a copy of what is left on the
-    stack: so the loop has one body and no call, and its constants stay in registers.
+    `run` hands ``blocks``, a loop over whole vectors, to the driver of its `shape`, another module: so a kernel is
+    one loop, with no call and with its constants in registers, and what surrounds it is compiled once.
     """
+
+    text: str
+    tables: dict
+    shape: tuple                        # (type, arity, lanes)
+
+
+def kernel(name, dtype, lanes=LANES[False], avx512=False):
+    """The `Kernel` of an elementary function; `unrounded` for float16."""
     body = functools.partial(unrounded if dtype == "float16" else render, name)
-    return loop_text(body, FUNCTIONS[name].arity, TYPES[dtype], LLVM(lanes, avx512=avx512, block="loop"))
+    return loop_kernel(body, FUNCTIONS[name].arity, TYPES[dtype], LLVM(lanes, avx512=avx512, block="loop"))
 
 
-def loop_text(body, arity, type, emitter):
-    """`kernel_text` for any body of `arity` Values."""
-    inputs = [f"p{j}" for j in range(arity)]
+def loop_kernel(body, arity, type, emitter):
+    """`kernel` for any body of `arity` Values."""
+    inputs = _inputs(arity)
     vector, element = emitter.type(type), emitter.scalar(type)
 
     def place(pointer):
@@ -56,27 +67,46 @@ def loop_text(body, arity, type, emitter):
     loads = [emitter.emit(f"load {vector}, ptr {place(p)}, align {BYTES[type]}") for p in inputs]
     y = body(*(Value(emitter, x, type) for x in loads))
     emitter.lines.append(f"  store {vector} {y.handle}, ptr {place('out')}, align {BYTES[type]}")
-    lines = [*_blocks(emitter, [*inputs, "out"]), *_run(emitter, inputs, type)]
-    return module(lines, emitter), emitter.tables
+    shape = type, arity, emitter.lanes
+    pointers = [*inputs, "out"]
+    emitter.declare(f"@{_driver_name(shape)}", "void", ["ptr"] * (arity + 2) + ["i64"])
+    lines = [
+        *_blocks(emitter, pointers), f"define void @run({_signature(pointers)}) nounwind {{",
+        f"  tail call void @{_driver_name(shape)}(ptr @blocks, {_arguments(pointers)}, i64 %n)", "  ret void", "}"]
+    return Kernel(module(lines, emitter), emitter.tables, shape)
+
+
+def _inputs(arity):
+    return [f"p{j}" for j in range(arity)]
 
 
 def _signature(pointers):
     return ", ".join([*(f"ptr noalias %{p}" for p in pointers), "i64 %n"])
 
 
+def _arguments(pointers, suffix=""):
+    return ", ".join(f"ptr %{p}{suffix}" for p in pointers)
+
+
 def _blocks(emitter, pointers):
     """The loop: `n` elements, a positive multiple of the lanes."""
     return [
-        f'define internal void @blocks({_signature(pointers)}) noinline nounwind "stackrealign" {{', "entry:",
+        f'define internal void @blocks({_signature(pointers)}) nounwind "stackrealign" {{', "entry:",
         "  br label %loop",
         "loop:", f"  %at = phi i64 [ 0, %entry ], [ %next, %{emitter.block} ]", *emitter.lines,
         f"  %next = add i64 %at, {emitter.lanes}", "  %more = icmp slt i64 %next, %n",
         "  br i1 %more, label %loop, label %end", "end:", "  ret void", "}"]
 
 
-def _run(emitter, inputs, type):
-    """The function around it: whole vectors in place, the rest by way of the stack."""
-    pointers, lanes, element, vector = [*inputs, "out"], emitter.lanes, emitter.scalar(type), emitter.type(type)
+def _driver_name(shape):
+    return "tlgrad.driver." + ".".join(map(str, shape))
+
+
+def driver_text(shape):
+    """The driver: whole vectors in place, the rest by way of the stack, by the loop that it is given."""
+    type, arity, lanes = shape
+    emitter, inputs = LLVM(lanes), _inputs(arity)
+    pointers, element, vector = [*inputs, "out"], emitter.scalar(type), emitter.type(type)
     copy = "@llvm.memcpy.p0.p0.i64"
     emitter.declare(copy, "void", ["ptr", "ptr", "i64", "i1 immarg"])
 
@@ -84,9 +114,9 @@ def _run(emitter, inputs, type):
         return ["  " + text.format(p=p, element=element, vector=vector) for p in names]
 
     def call(suffix, count):
-        return f"  call void @blocks({', '.join(f'ptr %{p}{suffix}' for p in pointers)}, i64 {count})"
-    return [
-        f"define void @run({_signature(pointers)}) nounwind {{", "entry:",
+        return f"  call void %blocks({_arguments(pointers, suffix)}, i64 {count})"
+    return module([
+        f"define void @{_driver_name(shape)}(ptr %blocks, {_signature(pointers)}) nounwind {{", "entry:",
         *each(pointers, "%{p}.stack = alloca {vector}, align 64"),
         f"  %left = and i64 %n, {lanes - 1}", "  %whole = sub i64 %n, %left",
         "  %some = icmp sgt i64 %whole, 0", "  br i1 %some, label %most, label %rest", "most:",
@@ -98,7 +128,7 @@ def _run(emitter, inputs, type):
         *each(inputs, f"call void {copy}(ptr %{{p}}.stack, ptr %{{p}}.rest, i64 %bytes, i1 false)"),
         call(".stack", lanes),
         f"  call void {copy}(ptr %out.rest, ptr %out.stack, i64 %bytes, i1 false)",
-        "  br label %end", "end:", "  ret void", "}"]
+        "  br label %end", "end:", "  ret void", "}"], emitter)
 
 
 @once
@@ -117,30 +147,50 @@ def host():
 
 
 def compiled(name, dtype):
-    """The kernel of `kernel_text` for this machine, as a ctypes function; compiled once."""
+    """The `kernel` for this machine, as a ctypes function; compiled once."""
     with compiling:
         return _compile(name, dtype)
 
 
 def build(name, dtype):
-    """The kernel of `kernel_text` for this machine, compiled; the code lives as long as the function."""
+    """The `kernel` for this machine, compiled; the code lives as long as the function."""
     avx512 = host()[2]
-    text, tables = kernel_text(name, dtype, LANES[avx512], avx512)
-    return load(text, tables, FUNCTIONS[name].arity)
+    lanes = LANES[False] if name in LOADING and dtype == "float64" else LANES[avx512]
+    return load(kernel(name, dtype, lanes, avx512))
 
 
-def load(text, tables, arity):
-    """The function ``run(inputs..., output, n)`` of a module, as a ctypes function."""
+def load(made):
+    """The function ``run(inputs..., output, n)`` of a `Kernel`, as a ctypes function."""
+    prepare(made)
+    engine = _engine(made.text)
+    types = [ctypes.c_void_p] * (made.shape[1] + 1) + [ctypes.c_int64]
+    function = ctypes.CFUNCTYPE(None, *types)(engine.get_function_address("run"))
+    function.engine = engine                     # keeps the code alive
+    return function
+
+
+def prepare(made):
+    """Give the tables and the driver of a `Kernel` their addresses."""
+    link(made.tables)
+    _driver(made.shape)
+
+
+@functools.cache
+def _driver(shape):
+    """The engine of a driver, whose symbol has its address from now on."""
+    engine = _engine(driver_text(shape))
+    name = _driver_name(shape)
+    add_symbols({name: engine.get_function_address(name)})
+    return engine
+
+
+def _engine(text):
     binding, make, _ = host()
-    link(tables)
     parsed = binding.parse_assembly(text)
     parsed.verify()
     engine = binding.create_mcjit_compiler(parsed, make())
     engine.finalize_object()
-    types = [ctypes.c_void_p] * (arity + 1) + [ctypes.c_int64]
-    function = ctypes.CFUNCTYPE(None, *types)(engine.get_function_address("run"))
-    function.engine = engine                     # keeps the code alive
-    return function
+    return engine
 
 
 _compile = functools.cache(build)

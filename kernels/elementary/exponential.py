@@ -28,10 +28,10 @@ def _reduce(v, name, parts):
     return word, fma(k, -low, fma(k, -high, v))
 
 
-def _reduce_words(v, name, parts):
-    """`_reduce` with the rounding error of r as a third result."""
-    high, low = numbers(name)
-    word, k = nearest(v, parts * numbers("log2_e")[0])
+def _reduce_words(v, name, parts, times=1.0):
+    """`_reduce` of times v, r over `times`; with the rounding error of r as a third result."""
+    high, low = (c / times for c in numbers(name))
+    word, k = nearest(v, parts * times * numbers("log2_e")[0])
     first = fma(k, -high, v)
     r = fma(k, -low, first)
     return word, r, fma(k, -low, first - r)
@@ -182,12 +182,15 @@ def expm1_narrow(x):
     return select(x.eq(0.0), x, fma(s, p, s - 1.0))
 
 
-def _exp_words(v):
-    """(word, p, l): exp(v) = h (1 + p + l), `word` that of h = 2**(k/16)."""
-    word, r, low = _reduce_words(v, "ln2_sixteenth", 16)
+def _exp_words(v, times=1.0):
+    """(word, p, l): exp(times v) = h (1 + p + l), `word` that of h = 2**(k/16); `times` is a power of two."""
+    word, r, low = _reduce_words(v, "ln2_sixteenth", 16, times)
     h, rest = _power(word)
-    p, l = fast_two_sum(r, _series_sixteenth(r, low + fma(rest, r, rest)))
-    return h.bits(), p, l
+    z = r * r
+    coefficients = [c * times ** (j + 2) for j, c in enumerate(numbers("expm1_sixteenth")[1:])]
+    t = fma(z, horner_halves(coefficients, r, z), fma(fma(rest, r, low), times, rest))
+    p = fma(r, times, t)
+    return h.bits(), p, t - fma(r, -times, p)
 
 
 def expm1_wide(x):
@@ -217,8 +220,7 @@ def tanh_wide(x):
     Beyond 18 it is 1 - 2 exp(-2 |x|), the exponential to some 2**-15.
     """
     size = x.abs()
-    a = maximum(size, LEAST)
-    word, p, l = _exp_words(a + a)
+    word, p, l = _exp_words(maximum(size, LEAST), 2.0)
     h = word.as_float()
     s = h - 1.0
     e = fma(h, p, s)

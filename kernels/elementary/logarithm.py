@@ -16,7 +16,7 @@ INF, NAN = float("inf"), float("nan")
 EXPONENT = -(1 << 52)
 BIG = 2.0 ** 60
 INFINITE = 0x7ff << 52                  # the word of infinity
-FAR, FAR_WORD = 2.0 ** 1000, 2023 << 52
+SMALL_WORD, FAR_WORD = 979 << 52, 2023 << 52              # of 2**-44 and 2**1000
 
 
 def _offset():
@@ -66,9 +66,9 @@ def _ends(y, x, zero):
     return select(x.eq(INF), INF, y)
 
 
-def _outside(u, least, limit=INFINITE):
-    """Whether u is none of the numbers between those of the words `least` > 0 and `limit`: one comparison."""
-    return ~(u.bits() - least).ult(limit - least)
+def _outside(u, least):
+    """Whether u is none of the finite numbers from that of the word `least` > 0 up: one comparison of words."""
+    return ~(u.bits() - least).ult(INFINITE - least)
 
 
 def log_narrow(x, ties):
@@ -122,22 +122,21 @@ def log_wide(x):
 def log1p_wide(x):
     """log(u + low), u + low = 1 + x: the derivative times `low` is c (1 - r) 2**-k low, to the square of r.
 
-    For |x| < 2**-44, where `low` is no small part of x, it is x - x**2 / 2.
+    For |x| < 2**-44, where `low` is no small part of x, it is x - x**2 / 2; for huge x, `low` is nothing.
     """
     u, low = fast_two_sum(maximum(x, 1.0), minimum(x, 1.0))
     size = x.abs()
-    small = size < 2.0 ** -44
+    usual = (size.bits() - SMALL_WORD).ult(FAR_WORD - SMALL_WORD)
     p = Split(u)
-    low = select(small, 0.0, low) * (ONE - p.step).as_float()
+    low = select(usual, low * (ONE - p.step).as_float(), 0.0)
     y = _finish(p, lambda tail: fma(low, fma(-p.r, p.c, p.c), tail))
 
     def slow():
         tiny = size < 2.0 ** -54
         v = select(tiny, 1.0, x)
         series = select(tiny, x, fma(v * v, -0.5, v))
-        beyond = _finish(Split(x))
-        return (select(small, series, _ends(select(x < FAR, y, beyond), x, -1.0)),)
-    return rare(small | _outside(u, 1, FAR_WORD), slow, y)
+        return (select(size < 2.0 ** -44, series, _ends(y, x, -1.0)),)
+    return rare(~(usual & (x > -1.0)), slow, y)
 
 
 # ---------------------------------------------------------------- two words

@@ -26,6 +26,7 @@ FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "lt": "fcmp
          "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "rint": "roundeven"}
 SMALL = 64                              # doubles
+REGISTER = 8                            # lanes of binary64 in a register of AVX-512
 COLD = '!{!"branch_weights", i32 1, i32 4000}'
 
 
@@ -52,11 +53,13 @@ def _interleaved(tables, stride):
 class LLVM:
     """The emitter of LLVM IR; `lanes` is 1 for scalar code, `avx512` permits its permutations."""
 
+    groups = True                       # rare branches of wide vectors take `REGISTER` lanes at a time
+
     def __init__(self, lanes=1, *, avx512=False, lines=None, block="entry", names=None):
         self.lanes, self.avx512, self.block = lanes, avx512, block
         self.lines = [] if lines is None else lines
         self.names = itertools.count() if names is None else names
-        self.declarations, self.tables, self._constants = {}, {}, {}
+        self.declarations, self.tables, self.parts = {}, {}, None
 
     def type(self, type):
         return TYPE[type] if self.lanes == 1 else f"<{self.lanes} x {TYPE[type]}>"
@@ -70,7 +73,13 @@ class LLVM:
     def emit(self, text):
         name = self.name()
         self.lines.append(f"  {name} = {text}")
+        if self.parts:
+            self.parts.made.add(name)
         return name
+
+    def here(self, values):
+        """The values as they are in this block: in a loop over groups of lanes, those of the group."""
+        return [self.parts.inside(v) for v in values] if self.parts else values
 
     def value(self, handle, type):
         """A Value of this emitter for an operand that something else has emitted."""
@@ -84,6 +93,7 @@ class LLVM:
         return f"{self.type(value.type)} {value.handle}"
 
     def op(self, name, type, *values):
+        values = self.here(values)
         first = values[0]
         floating = first.type in ("f64", "f32")
         if name == "exponent":
@@ -134,6 +144,7 @@ class LLVM:
         return symbol
 
     def lookup(self, tables, index):
+        index, = self.here([index])
         mask = tables[0].mask
         if self.avx512 and self.lanes % 8 == 0:
             take = self._permute if len(tables[0]) in (4, 8, 16) else self._gather
@@ -195,9 +206,9 @@ class LLVM:
             quads.append(self._transposed(rows, stride))
         return [self._joined(column) for column in list(zip(*quads))[:len(tables)]]
 
-    def _shuffle(self, a, b, size, lanes):
+    def _shuffle(self, a, b, size, lanes, element="double"):
         mask = ", ".join(f"i32 {i}" for i in lanes)
-        return self.emit(f"shufflevector <{size} x double> {a}, <{size} x double> {b}, "
+        return self.emit(f"shufflevector <{size} x {element}> {a}, <{size} x {element}> {b}, "
                          f"<{len(lanes)} x i32> <{mask}>")
 
     def _transposed(self, rows, stride):
@@ -209,10 +220,10 @@ class LLVM:
         pairs = [[self._shuffle(*rows[i:i + 2], 4, m) for m in (even, odd)] for i in (0, 2)]
         return [self._shuffle(pairs[0][j], pairs[1][j], 4, m) for m in (low, high) for j in range(2)]
 
-    def _joined(self, parts, size=4):
+    def _joined(self, parts, size=4, element="double"):
         """The vectors of `size` lanes in `parts` as one."""
         while len(parts) > 1:
-            parts = [self._shuffle(*parts[i:i + 2], size, range(2 * size))
+            parts = [self._shuffle(*parts[i:i + 2], size, range(2 * size), element)
                      for i in range(0, len(parts), 2)]
             size *= 2
         return parts[0]
@@ -240,18 +251,83 @@ class LLVM:
         return self.emit(f"icmp ne i{self.lanes} {word}, 0")
 
     def rare(self, mask, slow, values):
+        """Wide lanes take the branch eight at a time in a loop, so that its code is one register wide."""
+        mask, *values = self.here([mask, *values])
         some = self.any(mask)
         cold, join, here = (f"rare{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
         self.declarations["!900"] = f"!900 = {COLD}"
         self.lines += [f"  br i1 {some}, label %{cold}, label %{join}, !prof !900", f"{cold}:"]
         self.block = cold
-        new = [Value(self, self.op("select", old.type, mask, v, old), old.type)
-               for v, old in zip(slow(), values, strict=True)]
+        if self.groups and self.lanes > REGISTER and self.lanes % REGISTER == 0:
+            new = _Parts(self).results(mask, slow, values)
+        else:
+            new = self._selected(mask, slow, values)
         end, self.block = self.block, join
         self.lines += [f"  br label %{join}", f"{join}:"]
         return [Value(self, self.emit(f"phi {self.type(old.type)} [ {old.handle}, %{here} ], "
                                       f"[ {v.handle}, %{end} ]"), old.type)
                 for v, old in zip(new, values)]
+
+    def _selected(self, mask, slow, values):
+        return [Value(self, self.op("select", old.type, mask, v, old), old.type)
+                for v, old in zip(slow(), values, strict=True)]
+
+
+class _Parts:
+    """A loop over groups of `REGISTER` lanes: while it is emitted, values from outside stand for their group."""
+
+    def __init__(self, emitter):
+        self.emitter, self.count = emitter, emitter.lanes // REGISTER
+        self.before, self.phis, self.made, self.known = [], [], set(), {}
+
+    def results(self, mask, slow, values):
+        """The vectors of the `values` that ``slow()`` gives where `mask`."""
+        e = self.emitter
+        lanes, lines, entry, loop = e.lanes, e.lines, e.block, f"parts{e.name()[1:]}"
+        e.lines, e.lanes, e.block, e.parts = [], REGISTER, loop, self
+        new = e._selected(self.inside(mask), slow, [self.inside(v) for v in values])
+        body, end = e.lines, e.block
+        e.lines, e.lanes, e.parts = lines, lanes, None
+        earlier = [[e.name() for _ in range(self.count - 1)] for _ in new]
+        for v, names in zip(new, earlier):
+            self._move(names, ["poison"] * len(names), v.handle, TYPE[v.type])
+        i, last = e.name(), e.name()
+        e.lines += [
+            *self.before, f"  br label %{loop}", f"{loop}:",
+            f"  {i} = phi i32 [ 1, %{entry} ], [ {i}.next, %{end} ]",
+            *(f"  {name} = phi {vector} [ {first}, %{entry} ], [ {after}, %{end} ]"
+              for name, vector, first, after in self.phis),
+            *body, f"  {i}.next = add i32 {i}, 1", f"  {last} = icmp eq i32 {i}, {self.count}",
+            f"  br i1 {last}, label %{loop}.end, label %{loop}", f"{loop}.end:"]
+        e.block = f"{loop}.end"
+        return [Value(e, e._joined([*names, v.handle], REGISTER, TYPE[v.type]), v.type)
+                for v, names in zip(new, earlier)]
+
+    def _move(self, names, first, last, element):
+        """`names` are `first`, then each what the one after it was, and the last one `last`."""
+        vector = f"<{REGISTER} x {element}>"
+        self.phis += [(name, vector, *pair) for name, *pair in zip(names, first, [*names[1:], last])]
+
+    def inside(self, value):
+        """The Value of one group for one of all lanes; constants and those of the group itself as they are."""
+        handle = value.handle
+        if not handle.startswith("%") or handle in self.made:
+            return value
+        if handle not in self.known:
+            self.known[handle] = self._split(handle, TYPE[value.type])
+        return Value(self.emitter, self.known[handle], value.type)
+
+    def _split(self, handle, element):
+        """Its groups, taken before the loop and moved on by one in every round."""
+        e, n = self.emitter, REGISTER * self.count
+        groups, names = [e.name() for _ in range(self.count)], [e.name() for _ in range(self.count)]
+        for k, group in enumerate(groups):
+            lanes = ", ".join(f"i32 {REGISTER * k + i}" for i in range(REGISTER))
+            self.before.append(f"  {group} = shufflevector <{n} x {element}> {handle}, <{n} x {element}> poison, "
+                               f"<{REGISTER} x i32> <{lanes}>")
+        self._move(names, groups, "poison", element)
+        self.made.add(names[0])
+        return names[0]
 
 
 def module(function_lines, emitter):

@@ -16,7 +16,9 @@ def width(type):
 
 class Words(LLVM):
     """The LLVM emitter with integer types of any width, leading-zero count, funnel shifts, and the
-    two halves of a 52-bit product added to a lane (AVX-512 IFMA)."""
+    two halves of a 52-bit product added to a lane (AVX-512 IFMA). Rare branches are as wide as the rest."""
+
+    groups = False
 
     def type(self, type):
         scalar = TYPE.get(type, type)
