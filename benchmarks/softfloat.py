@@ -142,6 +142,24 @@ def small_formats():
     return cases
 
 
+def groups():
+    """Nine operations, or four and two elementary functions, as one kernel, beside eager calls."""
+    def choices(x, y):
+        return tl.where(x > y, x * y - 1, tl.maximum(x, -y) * 2 + y * y)
+
+    def functions(x, y):
+        return tl.exp(x * y - 4) * tl.tanh(y) + x
+
+    cases, ratios = [], {}
+    for dtype in (tl.binary128, tl.tf32, tl.Binary(9, 22), tl.bfloat16, tl.float8_e4m3fn):
+        x, y = (tl.convert(tl.tensor(np.random.default_rng(k).uniform(0.5, 4, COUNT)), dtype) for k in (0, 1))
+        for name, f, count in (("choices", choices, 9 * COUNT), ("functions", functions, COUNT)):
+            cases.append(Case(f"{name} {x.dtype!r}", partial(tl.run(f), x, y), count))
+            cases.append(Case(f"{name} {x.dtype!r}, eager", partial(f, x, y), count))
+            ratios[f"{name} {x.dtype!r}: times as fast as eager"] = (cases[-1].name, cases[-2].name)
+    return cases, ratios
+
+
 def mlp():
     """A two-layer perceptron in binary128: the loss, and its gradient."""
     rng = np.random.default_rng(0)
@@ -156,14 +174,18 @@ def mlp():
 
 
 def main(arguments):
-    """Run and report; ``--rounds N`` takes N rounds."""
+    """Run and report; ``--rounds N`` takes N rounds, ``--only WORD`` the cases whose name has the word."""
     rounds = int(arguments[arguments.index("--rounds") + 1]) if "--rounds" in arguments else 15
     fast.WARM = 0
     cases, ratios = pairs(compiled_c())
-    for found, more in (quaddtype(), (small_formats(), {})):
+    for found, more in (quaddtype(), (small_formats(), {}), groups()):
         cases, ratios = cases + found, ratios | more
     cases += [*mlp(), control()]
     ratios["MLP gradient over loss"] = ("MLP gradient", "MLP loss")
+    if "--only" in arguments:
+        word = arguments[arguments.index("--only") + 1]
+        cases = [case for case in cases if word in case.name]
+        ratios = {n: pair for n, pair in ratios.items() if {*pair} <= {case.name for case in cases}}
     timings = measure([case._replace(prepare=case.round) for case in cases], rounds)
     rates = {name: f"{t.items / t.best / 1e6:.1f} M/s at best" for name, t in timings.items()
              if t.items > 1}

@@ -74,7 +74,7 @@ def column(kind, count, same, seed):
     """An array of structured operands and ordinary numbers; with the canonical NaN only."""
     rng = np.random.default_rng(seed)
     if kind == MASK:
-        return np.bool_(seed & 1) if same else rng.random(count) < 0.5
+        return np.array(seed & 1 == 1) if same else rng.random(count) < 0.5
     if same:
         return operands(kind, 1, 1, seed)[0].reshape(())
     x = operands(kind, count // 3, 1, seed)[0]
@@ -99,9 +99,9 @@ def check(seed, family, count=203, length=10, names=None):
     """Run one chain both ways."""
     kinds, steps, uniform, outs = program(random.Random(seed), family, length, names)
     inputs = [column(k, count, same, seed + 9 * n) for n, (k, same) in enumerate(zip(kinds, uniform))]
-    found = chained.evaluate(kinds, steps, uniform, outs, *inputs)
-    shape = np.broadcast_shapes(*(x.shape for x in inputs))
-    right = chained._one_by_one(kinds, steps, [np.broadcast_to(x, shape) for x in inputs])
+    chain, shape = chained.Chained(kinds, steps, uniform, outs), np.broadcast_shapes(*(x.shape for x in inputs))
+    found = chain(shape, *inputs)
+    right = chain.one_by_one([np.broadcast_to(x, shape) for x in inputs])
     for x, k in zip(found, outs):
         if differs(x, right[k]):
             where = np.flatnonzero(x != right[k])[0] if x.dtype.kind == "V" else None

@@ -28,9 +28,11 @@ def test_chains_give_the_words_of_single_operations(fmt, uniform, compiled, monk
     steps = tuple((name, fmt, *operands) for name, *operands in STEPS)
     inputs = [x[k:k + 1].reshape(()) if same else x for k, (x, same) in enumerate(zip(inputs, uniform))]
     outs = (4, 6, 7, 9, 10)
-    got = chained.evaluate((fmt,) * 3, steps, uniform, outs, *inputs)
+    chain = chained.Chained((fmt,) * 3, steps, uniform, outs)
+    got = chain((1043,), *inputs)
     monkeypatch.setattr(fast, "WARM", 1 << 60)
-    for found, right in zip(got, chained.evaluate((fmt,) * 3, steps, uniform, outs, *inputs)):
+    values = chain.one_by_one([np.broadcast_to(x, (1043,)) for x in inputs])
+    for found, right in zip(got, [values[k] for k in outs]):
         assert np.all(found == right)
 
 
@@ -48,7 +50,8 @@ def test_functions_of_small_formats(fmt, compiled):
     x, y = (column(fmt, count, False, 9 * k + 1) for k in range(2))
     names = list(carried.FUNCTIONS)
     steps = tuple((name, fmt, *range(carried.FUNCTIONS[name])) for name in names)
-    found, flags = fast.chain((fmt,) * 2, steps, (False,) * 2, tuple(range(2, 2 + len(names))), [x, y], x.shape)
+    chain = fast.Chain((fmt,) * 2, steps, (False,) * 2, tuple(range(2, 2 + len(names))))
+    found, flags = chain.run(x.shape, count, [x, y])
     sure = np.ones(count, bool) if flags is None else flags == 0
     assert sure.sum() > 0.98 * count
     for name, got in zip(names, found):

@@ -85,33 +85,44 @@ def chained(fmt: Binary) -> bool:
     return fmt.signed and fmt.emin <= 0 <= fmt.emax and narrow.within(narrow_layout(fmt), narrow.BINARY64)
 
 
-def chain_kind(fmt, among):
-    """What stands for a format, or for "b", in a `Chain` with these formats."""
-    if fmt == chains.MASK:
-        return fmt
-    if any(small.fits(f) for f in among):
-        return narrow.BINARY64 if fmt is binary64 else narrow_layout(fmt)
-    return layout(fmt)
+class Chain:
+    """A chain of operations (see `chained.Chained`), compiled when it has seen entries enough."""
+
+    def __init__(self, kinds, steps, uniform, outs):
+        every = (*kinds, *(kind for _, kind, *_ in steps))
+        self.formats = {*every} - {chains.MASK}
+        self.small = any(map(small.fits, self.formats))
+        self.plan = chains.Chain(tuple(map(self._kind, kinds)), tuple(
+            (name, self._kind(kind), *operands) for name, kind, *operands in steps), uniform, outs)
+        self.dtypes = [np.dtype(bool) if every[k] == chains.MASK else dtype_of(every[k]) for k in outs]
+        self.seen, self.kernel, self.flagged = 0, None, False
+
+    def _kind(self, fmt):
+        """What stands for a format in the kernel's plan."""
+        if fmt == chains.MASK:
+            return fmt
+        if self.small:
+            return narrow.BINARY64 if fmt is binary64 else narrow_layout(fmt)
+        return layout(fmt)
+
+    def run(self, shape, count, arrays, new=np.empty):
+        """``(the results, which entries are undecided)`` on row-major arrays of this shape, and of one entry where
+        they are uniform; None where it is not compiled. The second is None where all are decided.
+
+        `new` makes arrays of a shape and dtype.
+        """
+        if self.kernel is None:
+            self.seen += count
+            if self.seen < CHAIN * WARM:
+                return None
+            self.kernel, self.flagged = (catalogue.small_chain if self.small else catalogue.chain)(self.plan)
+        found = [new(shape, dtype) for dtype in self.dtypes]
+        flags = [new(shape, _BYTE)] if self.flagged else []
+        self.kernel(count, *[a.ctypes.data for a in (*arrays, *found, *flags)])
+        return found, flags[0] if flags and flags[0].any() else None
 
 
-def chain(kinds, steps, uniform, outs, arrays, shape):
-    """``(the results `outs` of a chain, which entries are undecided)`` (see `chained.evaluate`), or None.
-
-    The second is None where all are decided.
-    """
-    count = int(np.prod(shape))
-    if not worth((steps, kinds), count // CHAIN):
-        return None
-    formats = {*kinds, *(kind for _, kind, *_ in steps)} - {chains.MASK}
-    plan = chains.Chain(tuple(chain_kind(f, formats) for f in kinds), tuple(
-        (name, chain_kind(f, formats), *operands) for name, f, *operands in steps), uniform, outs)
-    every = (*kinds, *(kind for _, kind, *_ in steps))
-    found = [np.empty(shape, bool if every[k] == chains.MASK else dtype_of(every[k])) for k in outs]
-    inputs = _contiguous(arrays)
-    kernel, flagged = (catalogue.small_chain if any(map(small.fits, formats)) else catalogue.chain)(plan)
-    flags = np.empty(shape, np.uint8) if flagged else None
-    kernel(count, *[a.ctypes.data for a in (*inputs, *found, *([] if flags is None else [flags]))])
-    return found, flags if flags is not None and flags.any() else None
+_BYTE = np.dtype(np.uint8)
 
 
 def small_operation(name, fmt, arrays, shape):
@@ -137,10 +148,15 @@ def elementary(name, fmt, arrays):
     return out, flags
 
 
+@lru_cache(maxsize=None)
+def _one_step(name, fmt, arity):
+    return Chain((fmt,) * arity, ((name, fmt, *range(arity)),), (False,) * arity, (arity,))
+
+
 def _small_function(name, fmt, arrays):
     """A chain of one step."""
-    arity, first = len(arrays), arrays[0]
-    found = chain((fmt,) * arity, ((name, fmt, *range(arity)),), (False,) * arity, (arity,), arrays, first.shape)
+    first = arrays[0]
+    found = _one_step(name, fmt, len(arrays)).run(first.shape, first.size, _contiguous(arrays))
     if found is None:
         return None
     (out,), flags = found

@@ -140,7 +140,7 @@ def _reads_whole(grouping, step, run) -> bool:
 
 
 class Chain:
-    """A run as `softfloat.chained.evaluate` takes it: `kinds`, `steps`, `uniform`, `outs`; `views` are its
+    """A run as `softfloat.chained.Chained` takes it: `kinds`, `steps`, `uniform`, `outs`; `views` are its
     inputs and `results` the variables that others read."""
 
     def __init__(self, grouping: Grouping, run: list[Step]):

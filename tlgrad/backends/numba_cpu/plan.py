@@ -167,8 +167,8 @@ class Plan:
     def _chain(self, run):
         """A run of operations of a software format."""
         chain = Chain(self.grouping, run)
-        meaning = functools.partial(chained.evaluate, tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform),
-                                    chain.outs)
+        meaning = functools.partial(chained.Chained(tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform),
+                                                    chain.outs), chain.results[0].aval.shape, new=allocate)
         names = [f"b{len(self.names) + k}" for k in range(len(chain.results))]
         args = ", ".join(map(self._array, chain.views))
         self.names.update(zip(chain.results, names))
