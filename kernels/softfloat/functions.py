@@ -166,14 +166,16 @@ def log(x):
 
 # ---- sin, cos
 
-HALF_TURN = 512                                   # steps of pi / 512, a table for a quarter turn
+HALF_TURN = 1024                                  # steps of pi / 1024, a table for a quarter turn
+QUARTER = HALF_TURN // 2
 PI_STEP = constants(lambda: fix(lambda: mp.pi / HALF_TURN, 256))
-SINES = constants(lambda: [fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 190) for j in range(257)])
+SINES = constants(lambda: [fix(lambda: mp.sin(j * mp.pi / HALF_TURN), 190) for j in range(QUARTER + 1)])
 STEPS_PER_RADIAN = HALF_TURN / 3.141592653589793
 
 
 def series(z, coefficients, shift, short):
-    """c0 - z c1 + z**2 c2 - ... at 2**-128, z at 2**-(128 + shift); `short` last terms in 64 bits."""
+    """c0 - z c1 + z**2 c2 - ... at 2**-128, z at 2**-(128 + shift); the last term and `short` before it are in
+    64 bits."""
     head, *rest = reversed(coefficients)
     small = resize(z.lshr(64), "i64")
     total = small * 0 + (head >> 64)
@@ -186,7 +188,7 @@ def series(z, coefficients, shift, short):
 
 
 def reduced(x):
-    """``(negative, n, left, sine, vers)`` of 2**-57 <= |x| < 2**32: |x| = n pi / 512 + r; whether r < 0,
+    """``(negative, n, left, sine, vers)`` of 2**-57 <= |x| < 2**32: |x| = n pi / 1024 + r; whether r < 0,
     sin |r| at 2**-192, and 1 - cos r at 2**-144."""
     negative, exponent, sig = parts(x)
     size = place(sig, "i256", 111, -exponent + 31)                # at 2**-192
@@ -195,9 +197,9 @@ def reduced(x):
     left = r < 0
     r = resize(negate_if(left, r), "i192")
     z = resize(r.lshr(56), "i128")
-    z = high(z, z)                                                # r**2 at 2**-144
-    bend = high(z, series(z, [FACTORIAL[k] for k in range(3, 17, 2)], 16, 2))
-    vers = high(z, series(z, [FACTORIAL[k] for k in range(2, 16, 2)], 16, 2))
+    z = high(z, z)                                                # r**2 at 2**-144, below 2**-18
+    bend = high(z, series(z, [FACTORIAL[k] for k in range(3, 13, 2)], 16, 0))
+    vers = high(z, series(z, [FACTORIAL[k] for k in range(2, 14, 2)], 16, 1))
     return negative, n, left, r - mulshift(r, bend, 144), vers
 
 
@@ -207,12 +209,15 @@ def circular(n, left, sine, vers, quarter):
     sin(a + r) = sin a - sin a (1 - cos r) + cos a sin r, where the tables give sin a and cos a, exactly 0
     and 1 at right angles: the result stays relatively exact there.
     """
-    turn = n.lshr(8) + quarter
+    turn = n.lshr(QUARTER.bit_length() - 1) + quarter
     odd = (turn & 1).ne(0)
-    place_, mirrored = n & 255, -(n & 255) + 256
+    place_ = n & (QUARTER - 1)
+    mirrored = -place_ + QUARTER
     a = table("sines", "i192", SINES, select(odd, mirrored, place_))
     b = table("sines", "i192", SINES, select(odd, place_, mirrored))
-    across = mulshift(b, sine, 192)
+    # the lower words of b and of the sine are left out: below 2**-190, and the lower word of b is 0 where b is 1
+    across = resize((resize(b.lshr(64), "i320") * resize(sine, "i320")).lshr(128), "i192")
+    across = across + resize(high(resize(b, "i64"), resize(sine.lshr(128), "i64")), "i192")
     less = resize(high(resize(a.lshr(64), "i128"), vers), "i192") << 48
     total = a - less + negate_if(odd ^ left, across)              # at 2**-190
     below = total < 0
