@@ -10,10 +10,11 @@ uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x)
 Bounds: erf 0.72 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
-from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, select
+from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
 from .exponential import exp_small, expm1_parts, logistic_parts, power_of_two
 from .tables import numbers, table
-from .words import divide, fast_two_sum, horner_step, multiply, nearest, two_product, two_sum
+from .words import (LEAST, TINY, divide, fast_two_sum, horner_step, multiple, multiply, nearest, two_product,
+                    two_sum)
 
 
 def _hermite_series(c, d, terms):
@@ -54,14 +55,17 @@ def erf_parts(x):
 
 def erf_wide(x):
     """w (c + t q(t)), w = |x| in the first two intervals, then 1; t is the distance from the interval's middle."""
-    a = minimum(x.abs(), 5.95)
+    size = x.abs()
+    a = maximum(minimum(size, 5.95), LEAST)
     b = a - 3 / 16
     word, k = nearest(b, 8 / 3)
     t = fma(k, -3 / 8, b)
     w = select(k > 1.0, 1.0, a)
     high, low, *coefficients = word.lookup(*(table(f"erf_piece_{j}") for j in range(14)))
     q = horner_halves(coefficients, t, t * t)
-    return copysign(fma(w, high, w * fma(q, t, low)), x.sign())
+    y = fma(w, high, w * fma(q, t, low))
+    tiny = rare(size < TINY, lambda: (multiple(minimum(size, TINY), *numbers("two_over_root_pi")),), y)
+    return copysign(tiny, x.sign())
 
 
 # ---------------------------------------------------------------- erfc

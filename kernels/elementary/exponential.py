@@ -12,11 +12,9 @@ ours.
 """
 from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
 from .tables import numbers, table
-from .words import divide, fast_two_sum, nearest, quotient, two_product, two_sum
+from .words import LEAST, TWO_52, divide, fast_two_sum, nearest, quotient, two_product, two_sum
 
-LEAST = 2.0 ** -300                     # results at it need no subnormal intermediates
 ONE = 0x3ff0000000000000
-TWO_52 = 0x4330000000000000
 
 
 # ---------------------------------------------------------------- reduction

@@ -8,13 +8,14 @@ relative error about 2**-64. A second word of the argument enters as r + rl. Bou
 16(4), 1990; the exact reduction is ours.
 """
 from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
-from .exponential import ONE, TWO_52, exp_of_words, exp_parts, exp_small
+from .exponential import ONE, exp_of_words, exp_parts, exp_small
 from .tables import numbers, table
-from .words import divide, fast_two_sum, multiply, root, two_product, two_sum
+from .words import TWO_52, divide, fast_two_sum, multiply, root, two_product, two_sum
 
 INF, NAN = float("inf"), float("nan")
 EXPONENT = -(1 << 52)
 BIG = 2.0 ** 60
+UNIT = 2.0 ** 52
 INFINITE = 0x7ff << 52                  # the word of infinity
 SMALL_WORD, FAR_WORD = 979 << 52, 2023 << 52              # of 2**-44 and 2**1000
 
@@ -28,13 +29,13 @@ def _centre():
 
 
 class Split:
-    """u = 2**k z: `k` as a float, `step` = k << 52, `z`, the table's entries `c` and `logs` for z, and whether
-    u is in the centre."""
+    """u = 2**k z: `k`, a float, times `UNIT`, `step` = k << 52, `z`, the table's entries `c` and `logs` for z, and
+    whether u is in the centre."""
 
     def __init__(self, u, columns=("log_c", "log_high", "log_low")):
         t = u.bits() - _offset()
         self.step = t & EXPONENT
-        self.k = t.exponent()
+        self.k = self.step.exponent()
         self.z = (u.bits() - self.step).as_float()
         self.c, *self.logs = t.lshr(48).lookup(*(table(name) for name in columns))
         self.r = fma(self.z, self.c, -1.0)
@@ -48,7 +49,7 @@ class Split:
     def scaled(self, low):
         """`low` * 2**-k * c, for the second word of u; zero where u is huge."""
         power = (0x3ff0000000000000 - self.step).as_float()
-        return select(self.k > 60.0, 0.0, low * power * self.c)
+        return select(self.k > 60.0 * UNIT, 0.0, low * power * self.c)
 
 
 def _log_narrow(u, exact=None, low=None):
@@ -57,7 +58,7 @@ def _log_narrow(u, exact=None, low=None):
     r = p.r if low is None else p.r + p.scaled(low)
     r = r if exact is None else select(p.middle, exact, r)
     q = horner(numbers("log_narrow")[1:], r)
-    return fma(p.k, numbers("ln2_words")[0], p.logs[0] + fma(r * r, q, r))
+    return fma(p.k, numbers("ln2_words")[0] / UNIT, p.logs[0] + fma(r * r, q, r))
 
 
 def _ends(y, x, zero):
@@ -88,7 +89,7 @@ def log1p_narrow(x, ties):
 
 def _table_sum(p):
     """(T, tail) = k ln2 - log c in two words; T is exact."""
-    high, low = numbers("ln2")
+    high, low = (c / UNIT for c in numbers("ln2"))
     return fma(p.k, high, p.logs[0]), fma(p.k, low, p.logs[1])
 
 
@@ -102,10 +103,10 @@ def _finish(p, tail=None):
 
 
 def _normalised(x):
-    """(u, shift): for subnormal x its integer number of 2**-1074, and -1074.0; no product of it."""
+    """(u, shift): for subnormal x its integer number of 2**-1074, and -1074 `UNIT`; no product of it."""
     small = x < 2.0 ** -1022
     count = (x.bits() | TWO_52).as_float() - 2.0 ** 52
-    return select(small, count, x), select(small, -1074.0, 0.0)
+    return select(small, count, x), select(small, -1074.0 * UNIT, 0.0)
 
 
 def log_wide(x):

@@ -5,14 +5,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..expr import copysign, fma_value as fma, maximum, rare, select
+from ..expr import copysign, rare, select
 from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, powers, trigonometric
 from .exceptional import EXCEPTIONAL
-from .exponential import TWO_52
 from .tables import numbers
+from .words import TINY, multiple
 
 TIE = -(1 << 63)
-TINY = 2.0 ** -100
 AT_ZERO, SELF = "value at 0", "x"
 
 
@@ -93,18 +92,7 @@ def _guarded(function, x):
     y = function.wide(select(tiny, 0.0, x))
     if function.tiny == SELF:
         return select(tiny, x, y)
-    return rare(tiny, lambda: (copysign(_multiple(a, *numbers(function.tiny)), x.sign()),), y)
-
-
-def _multiple(a, high, low):
-    """a (high + low) for 0 <= a < TINY, at 2**200 its size; no operation has a subnormal operand or result."""
-    subnormal = a < 2.0 ** -1022
-    count = (a.bits() | TWO_52).as_float() - 2.0 ** 52                 # a in units of 2**-1074
-    v = select(subnormal, count * 2.0 ** -874, maximum(a, 2.0 ** -1022) * 2.0 ** 200)
-    z = fma(v, high, v * low)
-    below = z < 2.0 ** -822
-    rounded = select(below, z, 0.0) * 2.0 ** 874 + 2.0 ** 52
-    return select(below, (rounded.bits() - TWO_52).as_float(), maximum(z, 2.0 ** -822) * 2.0 ** -200)
+    return rare(tiny, lambda: (copysign(multiple(a, *numbers(function.tiny)), x.sign()),), y)
 
 
 def render(name, *values):
@@ -129,7 +117,7 @@ def _table(*rows):
 _TINY = {
     **dict.fromkeys("exp exp2 exp10 cos cospi cosh erfc logistic softplus".split(), AT_ZERO),
     **dict.fromkeys("expm1 tan atan sinh asinh atanh".split(), SELF),
-    "erf": "two_over_root_pi", "sinpi": "pi", "gelu_erf": "half", "gelu_tanh": "half"}
+    "sinpi": "pi", "gelu_erf": "half", "gelu_tanh": "half"}
 
 
 E, L, T, A, P, R, G = (exponential, logarithm, trigonometric, inverse, powers, errorfunction,

@@ -8,9 +8,8 @@ cospi reduce exactly. Polynomials in r**2, of degree 8, or 4 and 5 for the table
 is ours.
 """
 from ..expr import fma_value as fma, horner, maximum, rare, select
-from .exponential import LEAST
 from .tables import numbers, table
-from .words import divide, fast_two_sum, nearest, two_product, two_sum
+from .words import LEAST, divide, fast_two_sum, nearest, two_product, two_sum
 
 INF, NAN = float("inf"), float("nan")
 EXPONENT_0 = 1042                       # biased exponent of the first table entry

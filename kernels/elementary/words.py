@@ -4,8 +4,11 @@ Sources: Knuth, TAOCP 2, 4.2.2 (two_sum); Dekker 1971 (fast_two_sum); the fma fo
 quotient and root are in Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., chapters 4
 and 14.
 """
-from ..expr import fma_value as fma, sqrt
+from ..expr import fma_value as fma, maximum, select, sqrt
 
+TINY = 2.0 ** -100
+LEAST = 2.0 ** -300                     # results at it need no subnormal intermediates
+TWO_52 = 0x4330000000000000             # the word of 2**52
 SHIFT = float.fromhex("0x1.8p52")       # v + SHIFT has rint(v) in its low bits
 
 
@@ -64,6 +67,17 @@ def horner_step(x, h, l, pair):
     p = x * h
     s, e = fast_two_sum(x.like(pair[0]), p)
     return s, e + (fma(x, l, fma(x, h, -p)) + pair[1])
+
+
+def multiple(a, high, low):
+    """a (high + low) for 0 <= a < `TINY`, at 2**200 its size; no operation has a subnormal operand or result."""
+    subnormal = a < 2.0 ** -1022
+    count = (a.bits() | TWO_52).as_float() - 2.0 ** 52                 # a in units of 2**-1074
+    v = select(subnormal, count * 2.0 ** -874, maximum(a, 2.0 ** -1022) * 2.0 ** 200)
+    z = fma(v, high, v * low)
+    below = z < 2.0 ** -822
+    rounded = select(below, z, 0.0) * 2.0 ** 874 + 2.0 ** 52
+    return select(below, (rounded.bits() - TWO_52).as_float(), maximum(z, 2.0 ** -822) * 2.0 ** -200)
 
 
 def nearest(v, scale):

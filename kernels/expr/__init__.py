@@ -18,7 +18,7 @@ An emitter is any object with these methods:
                                    (``ne`` is true for NaN, the others false): ``lt le gt ge eq
                                    ne ult``; the rest: ``select bitcast fpext fptrunc sitofp
                                    fptosi sext zext trunc``;
-                                   ``exponent``: ``sitofp`` of the upper 12 bits of an ``i64``
+                                   ``exponent``: ``sitofp`` of an ``i64`` without its lower 52 bits
 ``lookup(tables, index)``          list of the handles of ``table[index]`` for tables of one
                                    length; an ``i64`` `index` counts modulo a length that is a
                                    power of two, and is in range of any other

@@ -76,7 +76,7 @@ class CText:
         if name in ("fma", "sqrt", "rint"):
             return f"{name}{'f' if type == 'f32' else ''}({', '.join(h)})"
         if name == "exponent":
-            return f"(double)({h[0]} >> 52)"
+            return f"(double)({h[0]} & {literal(-1 << 52, 'i64')})"
         if name == "select":
             return f"{h[0]} ? {h[1]} : {h[2]}"
         if name == "bitcast":

@@ -114,11 +114,11 @@ class LLVM:
         return self.intrinsic("arithmetic.fence", type, [self.value(result, type)]) if name == "div" else result
 
     def _exponent(self, word):
-        """By the conversion of AVX-512 or of scalars; elsewhere from the bits of 2**52 + 1024 + the number."""
+        """By the conversion of AVX-512 or of scalars; elsewhere from the bits of 2**104 + 2**62 + the number."""
         if self.avx512 or self.lanes == 1:
-            return word.ashr(52).f64().handle
-        biased = (word + (1024 << 52)).lshr(52) | 0x4330000000000000
-        return (biased.as_float() - (2.0 ** 52 + 1024.0)).handle
+            return (word & (-1 << 52)).f64().handle
+        biased = (word + (1024 << 52)).lshr(52) | 0x4670000000000000
+        return (biased.as_float() - (2.0 ** 104 + 2.0 ** 62)).handle
 
     def intrinsic(self, name, type, values):
         suffix = type if self.lanes == 1 else f"v{self.lanes}{type}"

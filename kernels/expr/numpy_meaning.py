@@ -143,7 +143,7 @@ class Numpy:
         if name == "bitcast":
             return handles[0].view(DTYPE[type])
         if name == "exponent":
-            return np.asarray((handles[0] >> 52).astype(np.float64))
+            return np.asarray((handles[0] & -(1 << 52)).astype(np.float64))
         if name == "zext":
             return np.asarray(_unsigned(handles[0]).astype(DTYPE[type]))
         if name in OPERATIONS:

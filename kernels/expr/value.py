@@ -105,7 +105,7 @@ class Value:
         return self.bits() & (1 << WIDTH[self.type] - 1)
 
     def exponent(self):
-        """The signed integer in the upper 12 bits of an i64, as f64."""
+        """2**52 times the signed integer in the upper 12 bits of an i64, as f64."""
         return self.make("exponent", "f64", self)
 
     def lookup(self, *tables):

@@ -50,7 +50,7 @@ class PythonLines:
         if name == "ult":
             return self.assign(f"{UNSIGNED[first]}({x[0]}) < {UNSIGNED[first]}({x[1]})")
         if name == "exponent":
-            return self.assign(f"np.float64({x[0]} >> np.int64(52))")
+            return self.assign(f"np.float64({x[0]} & np.int64({-1 << 52}))")
         if name == "lshr":
             u = UNSIGNED[first]
             return self.assign(f"{CAST[type]}({u}({x[0]}) >> {u}({x[1]}))")
