@@ -2,10 +2,10 @@
 
 x = k pi/2 + r, or k pi/8 + r for the binary64 sin and cos, whose sixteen sines of k pi/8 a register table has.
 Up to 2**24: pi/2 in three words; a - k P1 is exact by fma and k P2 a product of few bits, so r comes out in two
-words. Beyond: Payne and Hanek's reduction with a table of 2/pi * 2**e mod 4 in four words per exponent. sinpi and
-cospi reduce exactly. Polynomials in r**2, of degree 8, or 4 and 5 for the table. Bounds: sin, cos 0.72 ulp, tan
-0.85, cospi and sinpi 0.75. Source: Payne & Hanek, SIGNUM 18, 1983; Cody & Waite 1980; the arrangement with fma
-is ours.
+words. Beyond: Payne and Hanek's reduction with a table of 2/pi * 2**e mod 4 in four words per exponent, three for
+binary32. sinpi and cospi reduce exactly. Polynomials in r**2, of degree 8, or 4 and 5 for the table. Bounds: sin,
+cos 0.72 ulp, tan 0.85, cospi and sinpi 0.75. Source: Payne & Hanek, SIGNUM 18, 1983; Cody & Waite 1980; the
+arrangement with fma is ours.
 """
 from ..expr import fma_value as fma, horner, maximum, rare, select
 from .tables import numbers, table
@@ -17,17 +17,23 @@ EXPONENT_0 = 1042                       # biased exponent of the first table ent
 
 # ---------------------------------------------------------------- reduction
 
-def _reduce_huge(a, parts=1):
-    """`_reduce` for a >= 2**19: a * 2/pi mod 4 from its exponent's four words; r is NaN for inf and NaN."""
-    p1, p2, _ = numbers("half_pi")
+def _turns(a, count):
+    """(s, e1, e2, h, l) for a >= 2**19: s + e1 + e2 + l[1] + h[2] + ... is a * 2/pi mod 4, by `count` words of its
+    exponent; |s| <= 2 and the products of the words are h + l."""
     i = a.bits().lshr(52) - EXPONENT_0
     i = select(i < 0, 0, select(i > 1004, 1004, i))
     m = ((a.bits() & ((1 << 52) - 1)) | (1075 << 52)).as_float()
-    words = i.lookup(*(table(f"two_over_pi_{j}") for j in range(4)))
+    words = i.lookup(*(table(f"two_over_pi_{j}") for j in range(count)))
     h, l = zip(*(two_product(m, w) for w in words))
-    first = fma((h[0] * 0.25).rint(), -4.0, h[0])
-    s1, e1 = two_sum(first, l[0])
+    s1, e1 = two_sum(fma((h[0] * 0.25).rint(), -4.0, h[0]), l[0])
     s2, e2 = two_sum(s1, h[1])
+    return s2, e1, e2, h, l
+
+
+def _reduce_huge(a, parts=1):
+    """`_reduce` for a >= 2**19, by four words of 2/pi; r is NaN for inf and NaN."""
+    p1, p2, _ = numbers("half_pi")
+    s2, e1, e2, h, l = _turns(a, 4)
     word, n = nearest(s2, parts)
     c1, d1 = two_sum(e1, e2)
     c2, d2 = two_sum(l[1], h[2])
@@ -56,8 +62,10 @@ def _reduce_narrow(x):
     r = fma(k, -p2, fma(k, -p1, a))
 
     def huge():
-        r, low, word = _reduce_huge(a)
-        return r + low, word
+        s, e1, e2, h, l = _turns(a, 3)
+        word, n = nearest(s, 1.0)
+        turn = (s - n) + (e1 + (e2 + (l[1] + h[2])))
+        return select(a < INF, turn * p1, NAN), word
     return rare(~(a <= 2.0 ** 19), huge, r, word)
 
 
