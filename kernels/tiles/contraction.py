@@ -17,9 +17,10 @@ from .loops import Loops, blocks, even_blocks
 from .panels import Packer, copy_band, copy_rows
 
 #: the words of a launch, in order: three addresses, sizes, then strides in bytes; `fresh`: C0 is 0;
-#: `past`: C is large, and written past the caches where one block holds all terms
-WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "a_batch", "a_m", "a_k", "b_batch",
-         "b_k", "b_n", "c_batch", "c_m")
+#: `past`: C is large, and written past the caches where one block holds all terms; `packed`: memory for the
+#: block of B, or 0; `ready`: it holds the only block already
+WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "packed", "ready",
+         "a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n", "c_batch", "c_m")
 PREFETCH = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
 BLOCK_BYTES = 3 << 18                    # packed block of B
 LINE = 64
@@ -50,6 +51,15 @@ class Tile:
     def depth(self):
         """The most terms in a block."""
         return (512 if self.size == 4 else 384) if self.lanes * self.size == 64 else 256
+
+    @property
+    def room(self):
+        """Bytes of a packed block."""
+        return max(BLOCK_BYTES, self.depth * self.width * self.size)
+
+    def one_block(self, n, k):
+        """True when n columns of k terms are a single block."""
+        return k <= self.depth and -(-n // self.width) * self.width * k * self.size <= BLOCK_BYTES
 
 
 def tile_for(type, vector_bytes, fused):
@@ -153,7 +163,6 @@ class Driver:
     def __init__(self, tile, heights):
         self.tile, self.heights = tile, heights
         self.e = Loops(tile.lanes)
-        self.columns = max(tile.width, BLOCK_BYTES // (tile.depth * tile.size) // tile.width * tile.width)
 
     def text(self, name):
         """The kernel."""
@@ -167,9 +176,11 @@ class Driver:
         t = self.tile
         self.corner = e.emit(f"alloca [{t.rows * t.width * t.size} x i8], align {LINE}")
         self.band = e.emit(f"alloca [{t.rows * t.depth * t.size} x i8], align {LINE}") if t.fused else ""
-        raw = e.emit(f"call ptr @malloc(i64 {(self.columns * t.depth + 64) * t.size + 64})")
-        whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), 63), -64)
-        self.packed = e.emit(f"inttoptr i64 {whole} to ptr")
+        given = e.emit(f"icmp ne i64 {self.w['packed']}, 0")
+        raw = e.emit(f"call ptr @malloc(i64 {e.emit(f'select i1 {given}, i64 1, i64 {t.room + LINE}')})")
+        whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), LINE - 1), -LINE)
+        place = e.emit(f"select i1 {given}, i64 {self.w['packed']}, i64 {whole}")
+        self.packed = e.emit(f"inttoptr i64 {place} to ptr")
         self.past = self.may_go_past()
         e.loop(e.i64("sub", "%hi", "%lo"), lambda b, _: self.batch(e.i64("add", b, "%lo")))
         e.lines += [f"  call void @free(ptr {raw})", "  fence seq_cst"]
@@ -193,15 +204,23 @@ class Driver:
         def columns(n0, width):
             def terms(k0, depth):
                 here = e.at(e.at(bb, e.i64("mul", k0, w["b_k"])), e.i64("mul", n0, w["b_n"]))
-                e.lines.append(f"  call void @pack(ptr {here}, i64 {w['b_k']}, i64 {w['b_n']}, ptr {self.packed}, "
-                               f"i64 {depth}, i64 {width})")
+                e.when(e.emit(f"icmp eq i64 {w['ready']}, 0"), lambda: e.lines.append(
+                    f"  call void @pack(ptr {here}, i64 {w['b_k']}, i64 {w['b_n']}, ptr {self.packed}, "
+                    f"i64 {depth}, i64 {width})"))
                 first = e.emit(f"icmp eq i64 {k0}, 0")
                 asked = e.emit(f"icmp ne i64 {w['fresh']}, 0")
                 fresh = e.emit(f"and i1 {first}, {asked}")
                 start = e.at(a, e.i64("mul", k0, w["a_k"]))
                 self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)), depth, width, fresh)
             even_blocks(e, w["k"], self.tile.depth, terms)
-        even_blocks(e, w["n"], self.columns, columns, self.tile.width)
+        even_blocks(e, w["n"], self.panels_in_a_block(), columns, self.tile.width)
+
+    def panels_in_a_block(self):
+        """As many panels as fit, at least one."""
+        e, t = self.e, self.tile
+        panel = e.i64("mul", e.smin(self.w["k"], str(t.depth)), t.width * t.size)
+        fit = e.i64("sdiv", BLOCK_BYTES, panel)
+        return e.i64("add", fit, e.emit(f"zext i1 {e.emit(f'icmp eq i64 {fit}, 0')} to i64"))
 
     def rows(self, a, c, depth, width, fresh):
         """All rows m_first..m_limit: full tiles, then tiles of 4, 2 and 1 rows."""

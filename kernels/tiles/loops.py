@@ -94,9 +94,9 @@ def blocks(e, count, size, body):
 
 
 def even_blocks(e, count, most, body, unit=1):
-    """`blocks` of about one size: a multiple of `unit`, at most `most`, which is one too."""
+    """`blocks` of about one size: a multiple of `unit`, at most `most` times it."""
     units = e.i64("sdiv", e.i64("add", count, unit - 1), unit)
-    turns = e.i64("sdiv", e.i64("add", units, most // unit - 1), most // unit)
+    turns = e.i64("sdiv", e.i64("add", units, e.i64("sub", most, 1)), most)
     none = e.emit(f"zext i1 {e.emit(f'icmp eq i64 {turns}, 0')} to i64")
     size = e.i64("sdiv", e.i64("add", units, e.i64("sub", turns, 1)), e.i64("add", turns, none))
     size = e.i64("mul", size, unit)

@@ -61,6 +61,15 @@ def test_what_is_read_elsewhere_is_kept():
     compiled(f, numbers((33, 40)))
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (1, 4)])
+def test_empty_rows_and_a_single_one(shape):
+    def f(x):
+        total = tl.sum(x, axis=1, keepdims=True)
+        y = x - total
+        return tl.sum(y, axis=1), y * 2.0, total + 1.0
+    compiled(f, numbers(shape))
+
+
 def test_a_reader_of_other_rows_waits_for_all_of_them(monkeypatch):
     monkeypatch.setattr(bands, "TOGETHER", 1)
     monkeypatch.setattr(bands, "BAND_BYTES", 1)
@@ -74,6 +83,39 @@ def test_a_reader_of_other_rows_waits_for_all_of_them(monkeypatch):
 def test_rows_that_are_too_long_for_a_band_are_not_one_launch(monkeypatch):
     monkeypatch.setattr(bands, "MOST_BYTES", 1 << 12)
     assert launches(compiled(PROGRAMS["softmax"], numbers((64, 300)), numbers((64, 300)))) == 4
+
+
+def step(x, d, w):
+    """A gradient of a weight, used up at once."""
+    return w - 0.5 * tl.matmul(tl.transpose(x), d)
+
+
+@pytest.mark.parametrize("order", ["ordered", "fused"])
+@pytest.mark.parametrize("terms,rows,columns", [(5, 150, 40), (128, 97, 130), (3, 2, 2), (20, 48, 64)])
+def test_the_rows_of_a_product_go_on_to_its_reader(terms, rows, columns, order):
+    rng = np.random.default_rng(3)                      # whole numbers: exact in both orders
+    x, d, w = (rng.integers(-9, 9, shape).astype("float32")
+               for shape in ((terms, rows), (terms, columns), (rows, columns)))
+    got = tl.run(step, order=order)(x, d, w)
+    assert tl.same_bits(got, w - np.float32(0.5) * (x.T @ d))
+    assert tl.same_bits(tl.run(step, order=order, donate=(2,))(x, d, tl.tensor(w)), got)
+
+
+def test_a_product_and_its_only_reader_are_one_launch():
+    x, d, w = numbers((30, 100)), numbers((30, 70), seed=1), numbers((100, 70), seed=2)
+    assert launches(compiled(step, x, d, w)) == 1
+    compiled(lambda x, d, w: (step(x, d, w), tl.matmul(tl.transpose(x), d)), x, d, w)
+    compiled(lambda x, d, w: tl.transpose(tl.matmul(tl.transpose(x), d)) + tl.transpose(w), x, d, w)
+    both = compiled(lambda x, d, w: tl.softmax(tl.matmul(tl.transpose(x), d)) * w, x, d, w)
+    assert launches(both) == 1
+
+
+def test_a_factor_that_is_given_up_is_not_written_while_bands_read_it(monkeypatch):
+    monkeypatch.setattr(bands, "BAND_BYTES", 1)
+    x, w = numbers((100, 100)), numbers((100, 100), seed=1)
+    f = lambda x, w: w - tl.matmul(tl.transpose(w), x)                              # noqa: E731
+    want = tl.run(f)(x, w)
+    assert tl.same_bits(tl.run(f, donate=(0, 1))(tl.tensor(x), tl.tensor(w)), want)
 
 
 def test_threads_have_bands_of_their_own(monkeypatch):

@@ -113,11 +113,15 @@ def _transpose_operand(ct, other, shape, mine, theirs, ct_is_x_side, order):
     other_rest = _rest(other.ndim, *theirs)
     first = n_batch if not ct_is_x_side else n_batch + len(my_rest)
     ct_axes = tuple(range(first, first + len(other_rest)))
-    out = dot_general.bind(ct, other, contract=(ct_axes, other_rest),
-                           batch=(tuple(range(n_batch)), theirs[1]), order=order)
-    # out axes: batch, my_rest, then the other's contracted axes in increasing order
+    sides = (ct, ct_axes, tuple(range(n_batch))), (other, other_rest, theirs[1])
     by_other = sorted(range(len(theirs[0])), key=lambda i: theirs[0][i])
-    current = (*mine[1], *my_rest, *[mine[0][i] for i in by_other])
+    axes = [my_rest, [mine[0][i] for i in by_other]]
+    if not ct_is_x_side:                      # factors commute: the axes come out as a matrix product has them
+        sides, axes = sides[::-1], axes[::-1]
+    values, contract, batch = zip(*sides)
+    out = dot_general.bind(*values, contract=contract, batch=batch, order=order)
+    # out axes: batch, then those that one factor has alone, the other's contracted axes in increasing order
+    current = (*mine[1], *axes[0], *axes[1])
     return transpose.bind(out, perm=tuple(int(i) for i in np.argsort(current)))
 
 

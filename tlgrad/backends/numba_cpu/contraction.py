@@ -12,6 +12,7 @@ from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
 from tlgrad.kernels.tiles.copy import PAST
 from tlgrad.ops.orders import LEAF
+from tlgrad.passes.groups import Grouping, Step
 from tlgrad.passes.views import View
 
 #: kernel types by dtype name; integers wrap around, whatever their sign
@@ -53,12 +54,24 @@ class Product:
         k = k if terms is None else terms
         size = SIZES[self.type]
         values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh),
-                      past=int(fresh and batch * m * n * size >= PAST))
+                      past=int(fresh and batch * m * n * size >= PAST), packed=0, ready=0)
         for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
             values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,
                        f"{name}_k": side.terms * size}
         values |= dict(c_batch=m * n * size, c_m=n * size)
         return [values[w] for w in WORDS[3:]]
+
+
+def banded_product(grouping: Grouping, step: Step) -> Product | None:
+    """The product of a step whose rows can be had band by band, from one packed block of B; else None."""
+    eqn = step.eqns[0]
+    if step.kind != "host" or len(eqn.ins) != 2 or not can_contract(eqn):
+        return None
+    product = product_of(eqn, *[grouping.view(a) for a in eqn.ins])
+    batch, m, n, k = product.sizes
+    tile = tile_for(product.type, host().vector_bytes, product.order == "fused")
+    whole = batch == product.leaves == 1 and not product.swapped
+    return product if whole and m > 1 and tile.one_block(n, k) else None
 
 
 def can_contract(eqn: Eqn) -> bool:
@@ -123,6 +136,11 @@ def _one_step(axes) -> int | None:
         else:
             size *= n
     return 0 if step is None else step
+
+
+def packed_bytes(product: Product) -> int:
+    """Bytes of the memory for a packed block of B."""
+    return tile_for(product.type, host().vector_bytes, product.order == "fused").room
 
 
 @functools.cache

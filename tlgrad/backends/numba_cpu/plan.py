@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from tlgrad.backends.numba_cpu.bands import Bands, bands_kernel
+from tlgrad.backends.numba_cpu.bands import Bands, bands_kernel, beside_readers
 from tlgrad.backends.numba_cpu.buffers import allocate
-from tlgrad.backends.numba_cpu.contraction import product_of, tile_kernel
+from tlgrad.backends.numba_cpu.contraction import banded_product, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.donation import donation, may_fail
 from tlgrad.backends.numba_cpu.facts import launch_facts
@@ -75,6 +75,7 @@ class Plan:
         with collector_paused():
             self.jaxpr = optimise(jaxpr)
             self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
+            self.grouping.steps = beside_readers(self.grouping, lambda s: banded_product(self.grouping, s))
             self.wanted = self._wanted()
             #: inputs whose memory results may take, see `donation`
             twice = any(may_fail(s) or runs_primitive(s) for s in self.grouping.steps)
@@ -100,6 +101,8 @@ class Plan:
             self._end_bands()
             if work == "chain":
                 self._chain(run)
+            elif work == "contraction" and (product := banded_product(self.grouping, run[0])):
+                self.bands.start(run[0], product)
             else:
                 {"contraction": self._contraction, "sum": self._sum, "rows": self._places,
                  "primitive": self._host}[work](run[0].eqns[0])
@@ -186,19 +189,25 @@ class Plan:
     def _end_bands(self):
         """Launch the kernels that are waiting: band by band, or a single one."""
         bands, self.bands = self.bands, Bands()
-        if len(bands.members) > 1:
+        if bands.several:
             self._launch_bands(bands)
+        elif bands.product:
+            self._contraction(bands.product[0].eqns[0])
         elif bands.members:
             self._group(*bands.members[0])
 
     def _launch_bands(self, bands: Bands):
         compiled = [self._compiled(lowered) for _, lowered in bands.members]
         results = {self.grouping.view(a).root for a in self.jaxpr.outs}
-        program, operands, room = bands.program(compiled, bands.kept(self.grouping, results))
+        factors, offsets = self._sides(bands.product[0].eqns[0], bands.product[1]) if bands.product else ([], [])
+        program, operands, room = bands.program(compiled, bands.kept(self.grouping, results), factors, offsets)
+        for step, lowered in bands.members:
+            self._donate(step, lowered, bands.alone(self.grouping, step, self.donated))
         for var in operands:
-            if isinstance(var, Var) and var in bands.widths:
+            if isinstance(var, Var) and var in bands.widths and var not in self.names:
                 self.names[var] = self._new(var.aval)
-        args = [self.names[o] if isinstance(o, Var) else self._copied(o) for o in operands]
+        args = [self.names[o] if isinstance(o, Var) else o if isinstance(o, str) else self._copied(o)
+                for o in operands]
         ranges = parts(bands.rows, bands.cost)
         scratch = self._bind(f"allocate(({room * len(ranges)},), {self._constant(np.dtype(np.uint8))})")
         release, zeros = bands.cost > RELEASE, [0] * len(args)
@@ -214,15 +223,21 @@ class Plan:
     def _group(self, step: Step, lowered: Lowered):
         compiled = self._compiled(lowered)
         args = [self._copied(o) if o.copied else self.names[o.root] for o in lowered.inputs]
-        taken = donation(self.grouping, step, lowered, self.donated)
-        self.donated -= set(taken.values())
+        self._donate(step, lowered, self.donated)
         for var in lowered.outs:
-            self.names[var] = self.names[taken[var]] if var in taken else self._new(var.aval)
+            if var not in self.names:
+                self.names[var] = self._new(var.aval)
             args.append(self.names[var])
         self._run(self._launches(lowered, compiled, step), args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
             found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
             self.lines.append(f"if {found}: {self._by_primitives()}")
+
+    def _donate(self, step: Step, lowered: Lowered, donated: set[Var]):
+        """Name results after the inputs whose memory they take."""
+        taken = donation(self.grouping, step, lowered, donated)
+        self.donated -= set(taken.values())
+        self.names.update({var: self.names[given] for var, given in taken.items()})
 
     def _by_primitives(self) -> str:
         """The line that runs the program by its primitives: they raise its first error, or give the result."""
