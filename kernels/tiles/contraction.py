@@ -21,7 +21,6 @@ from .panels import Packer, copy_band, copy_rows
 #: block of B, or 0; `ready`: it holds the only block already
 WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "packed", "ready",
          "a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n", "c_batch", "c_m")
-PREFETCH = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
 BLOCK_BYTES = 3 << 18                    # packed block of B
 LINE = 64
 
@@ -50,7 +49,7 @@ class Tile:
     @property
     def depth(self):
         """The most terms in a block."""
-        return (512 if self.size == 4 else 384) if self.lanes * self.size == 64 else 256
+        return 384 if self.lanes * self.size == 64 else 256
 
     @property
     def room(self):
@@ -78,7 +77,7 @@ def module(tile, name):
     functions = [*[m.text() for m in micros], copy_rows(tile), *[copy_band(tile)] * tile.fused, packer.text(),
                  driver.text(name)]
     declarations = {k: v for part in [*micros, driver] for k, v in part.e.declarations.items()}
-    return "\n".join([*declarations.values(), PREFETCH, *functions, ""])
+    return "\n".join([*declarations.values(), *functions, ""])
 
 
 class Micro:
@@ -96,8 +95,6 @@ class Micro:
         offsets = ["0", "%a_m"] + [e.i64("mul", "%a_m", r) for r in range(2, self.rows)]
         places = [e.at(e.at("%c", e.i64("mul", "%c_m", r)), v * t.lanes * t.size)
                   for r in range(self.rows) for v in range(t.vectors)]
-        for p in places:                  # the tile to the right comes next
-            e.lines.append(f"  call void @llvm.prefetch(ptr {e.at(p, t.width * t.size)}, i32 1, i32 3, i32 1)")
         e.branch("%fresh", go, old)
         e.start(old)
         loaded = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in places]
