@@ -10,7 +10,7 @@ uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x)
 Bounds: erf 0.72 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
-from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
+from ..expr import copysign, fma_value as fma, horner, maximum, minimum, rare, select
 from .exponential import exp_small, expm1_parts, logistic_parts, power_of_two
 from .tables import numbers, table
 from .words import (LEAST, TINY, divide, fast_two_sum, horner_step, multiple, multiply, nearest, two_product,
@@ -61,8 +61,13 @@ def erf_wide(x):
     word, k = nearest(b, 8 / 3)
     t = fma(k, -3 / 8, b)
     w = select(k > 1.0, 1.0, a)
-    high, low, *coefficients = word.lookup(*(table(f"erf_piece_{j}") for j in range(14)))
-    q = horner_halves(coefficients, t, t * t)
+    square, halves = t * t, None
+    for first in (10, 6, 2):            # tables by fours, the highest powers first: few are in registers at a time
+        c = word.lookup(*(table(f"erf_piece_{j}") for j in range(first, first + 4)))
+        for pair in (c[2:], c[:2]):
+            halves = [fma(h, square, p) for h, p in zip(halves, pair)] if halves else pair
+    q = fma(halves[1], t, halves[0])
+    high, low = word.lookup(table("erf_piece_0"), table("erf_piece_1"))
     y = fma(w, high, w * fma(q, t, low))
     tiny = rare(size < TINY, lambda: (multiple(minimum(size, TINY), *numbers("two_over_root_pi")),), y)
     return copysign(tiny, x.sign())

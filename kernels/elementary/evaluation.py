@@ -17,7 +17,6 @@ from ..machine import add_symbols, compiling, once
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
-LOADING = {"erf", "erfc", "gelu_erf"}   # in binary64 they load so much that one vector is enough
 WORTH_COMPILING = 256                   # elements
 SMALL_CALLS = 8                         # smaller calls, after which it is compiled too
 NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
@@ -155,8 +154,7 @@ def compiled(name, dtype):
 def build(name, dtype):
     """The `kernel` for this machine, compiled; the code lives as long as the function."""
     avx512 = host()[2]
-    lanes = LANES[False] if name in LOADING and dtype == "float64" else LANES[avx512]
-    return load(kernel(name, dtype, lanes, avx512))
+    return load(kernel(name, dtype, LANES[avx512], avx512))
 
 
 def load(made):
