@@ -2,7 +2,8 @@
 
 Ours is timed from C, on 4,096 elements (in L1) and on 2**16; the others on 2**16 elements through their
 Python calls, whose overhead is a few percent there at most. All in one process and on one thread, interleaved;
-minima, with medians and quartiles.
+minima, with medians and quartiles. Each runs for 2 ms before it is timed: a processor needs some 0.5 ms to change
+the clock for vector instructions, and the one before left its own caches.
 """
 import contextlib
 import ctypes
@@ -23,6 +24,7 @@ from . import elementary_exhaustive, elementary_ulps
 TABLE = pathlib.Path(__file__).parent / "elementary_timing.json"
 PATHS_TABLE = TABLE.with_name("elementary_paths.json")
 SMALL, LARGE, ROUNDS = 4096, 1 << 16, 31
+WARM = 2e-3                             # seconds
 DTYPES = ("float32", "float64")
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
          "atanh": "arctanh"}
@@ -145,6 +147,14 @@ def _contestants(name, dtype):
     return found
 
 
+def _settled(once):
+    """The value of `once` after some 2 ms of it."""
+    end = time.perf_counter() + WARM
+    while time.perf_counter() < end:
+        once()
+    return once()
+
+
 def cost(name, dtype):
     """{contestant: [minimum, median, lower, upper quartile] of ns per element}."""
     with double_precision():
@@ -152,7 +162,7 @@ def cost(name, dtype):
         rounds = {key: [] for key in contestants}
         for i in range(ROUNDS + 2):
             for key, once in contestants.items():
-                value = once()
+                value = _settled(once)
                 if i > 1:
                     rounds[key].append(value)
     quartiles = {key: statistics.quantiles(values, n=4) for key, values in rounds.items()}
