@@ -9,6 +9,7 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="benchmarks elementary", description=__doc__)
     parser.add_argument("names", nargs="*", help="functions; all if none is given")
     parser.add_argument("--exhaustive", action="store_true", help="all 2**32 binary32 inputs")
+    parser.add_argument("--pairs", action="store_true", help="the part of --exhaustive for bodies in pairs")
     parser.add_argument("--ulps", action="store_true", help="binary64 errors against MPFR")
     parser.add_argument("--time", action="store_true", help="cost, and NumPy, JAX and libm beside it")
     parser.add_argument("--plain", action="store_true", help="cost of correct rounding over 1-ulp bodies")
@@ -19,6 +20,8 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if options.exhaustive:
         elementary_exhaustive.main(options.names, options.workers)
+    if options.pairs:
+        elementary_exhaustive.pairs(options.names, options.workers)
     if options.ulps:
         elementary_ulps.main(options.names, int(options.count), options.workers)
     if options.time or options.plain:

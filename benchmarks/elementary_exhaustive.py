@@ -1,12 +1,14 @@
 """Every binary32 input of an elementary function, checked for correct rounding.
 
 A filter in C++ decides almost all inputs soundly (see ``elementary_oracle.cpp``); MPFR, through gmpy2,
-decides the rest. Negative inputs of odd and even functions are compared with the positive ones. Finished
+decides the rest. Negative inputs of odd and even functions are compared with the positive ones. This is done with
+the narrow bodies; with AVX-512, the words of the bodies in pairs are compared with theirs. Finished
 blocks are kept in ``benchmarks/results/``, so that an interrupted run resumes; the results go to
 ``benchmarks/elementary_exhaustive.json``, which is committed.
 """
 import concurrent.futures
 import ctypes
+import functools
 import hashlib
 import json
 import math
@@ -20,10 +22,13 @@ import gmpy2
 import numpy as np
 from tqdm import tqdm
 
-from tlgrad.kernels.elementary import FUNCTIONS, unrounded
+from tlgrad.kernels.elementary import FUNCTIONS, evaluation, unrounded
 from tlgrad.kernels.elementary.evaluation import compiled, evaluate
+from tlgrad.kernels.elementary.registry import rounded_once
 from tlgrad.kernels.expr import Value
 from tlgrad.kernels.expr.ctext import CText
+from tlgrad.kernels.expr.llvm import LLVM
+from tlgrad.kernels.machine import once
 
 HERE = pathlib.Path(__file__).parent
 TABLE = HERE / "elementary_exhaustive.json"
@@ -79,7 +84,7 @@ def library():
         subprocess.run(["g++", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
                         str(source), "-o", str(target), "-lmvec", "-lm"], check=True)
     loaded = ctypes.CDLL(str(target))
-    loaded.mirror.restype = ctypes.c_int64
+    loaded.mirror.restype = loaded.differing.restype = ctypes.c_int64
     loaded.distance.restype = loaded.nanoseconds.restype = ctypes.c_double
     return loaded
 
@@ -88,11 +93,36 @@ def _pointer(name, dtype):
     return ctypes.cast(compiled(name, dtype), ctypes.c_void_p)
 
 
+def narrow(name):
+    """The kernel of the narrow body alone, as a pointer."""
+    return ctypes.cast(_narrow(name), ctypes.c_void_p)
+
+
+@once
+def _narrow(name):
+    avx512 = evaluation.host()[2]
+    emitter = LLVM(evaluation.LANES[avx512], avx512=avx512, block="loop")
+    return evaluation.load(evaluation.loop_kernel(functools.partial(rounded_once, name), 1, "f32", emitter))
+
+
+def in_pairs(name, first=0, last=1 << 32, workers=2):
+    """The number of words in [first, last) for which the body in pairs gives other words than the narrow one."""
+    loaded, pointers = library(), [_pointer(name, "float32"), narrow(name)]
+
+    def work(start):
+        where = np.empty(1, np.uint32)
+        return loaded.differing(*pointers, ctypes.c_uint64(start), ctypes.c_uint64(start + BLOCK),
+                                ctypes.c_void_p(where.ctypes.data), ctypes.c_int64(1))
+    starts = range(first, last, BLOCK)
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        return sum(tqdm(pool.map(work, starts), f"{name} in pairs", len(starts)))
+
+
 def filtered(loaded, name, start, stop, step=1):
     """[wrong inputs, undecided inputs] among the words i * step, start <= i < stop."""
     lists = [np.empty(CAPACITY, np.uint32) for _ in range(2)]
     counts = (ctypes.c_int64 * 2)()
-    status = loaded.filter(name.encode(), _pointer(name, "float32"), ctypes.c_uint64(start),
+    status = loaded.filter(name.encode(), narrow(name), ctypes.c_uint64(start),
                            ctypes.c_uint64(stop), ctypes.c_uint64(step),
                            *(ctypes.c_void_p(a.ctypes.data) for a in lists),
                            ctypes.c_int64(CAPACITY), counts)
@@ -104,7 +134,7 @@ def filtered(loaded, name, start, stop, step=1):
 def mirrored(loaded, name, start, stop):
     """`filtered` for negative words of an odd or even function: its results against the positive ones."""
     wrong = np.empty(CAPACITY, np.uint32)
-    count = loaded.mirror(_pointer(name, "float32"), ctypes.c_uint64(start), ctypes.c_uint64(stop),
+    count = loaded.mirror(narrow(name), ctypes.c_uint64(start), ctypes.c_uint64(stop),
                           ctypes.c_uint32(0 if name in EVEN else 1 << 31),
                           ctypes.c_void_p(wrong.ctypes.data), ctypes.c_int64(CAPACITY))
     return [wrong[:min(count, CAPACITY)].tolist(), []]
@@ -160,6 +190,15 @@ def judged(name, blocks):
             "wrong": len(sure) + len(misses), "misses": misses, "sure": [hex(w) for w in sure[:20]]}
 
 
+def pairs(names, workers):
+    """Compare the bodies in pairs of `names` (all that have one if empty) and update the committed table."""
+    for name in names or [name for name in NAMES if FUNCTIONS[name].pairs]:
+        table = json.loads(TABLE.read_text())
+        table[name]["pairs"] = in_pairs(name, workers=workers)
+        print(f"{name:10s} in pairs: {table[name]['pairs']} words differ", flush=True)
+        TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+
+
 def main(names, workers):
     """Check `names` (all functions if empty) and update the committed table."""
     for name in names or NAMES:
@@ -169,3 +208,5 @@ def main(names, workers):
         table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
         table[name] = row | {"machine": f"{platform.machine()}, {os.cpu_count()} CPUs"}
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+        if FUNCTIONS[name].pairs and evaluation.host()[2]:
+            pairs([name], workers)

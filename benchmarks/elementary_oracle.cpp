@@ -113,6 +113,22 @@ extern "C" int64_t mirror(kernel run, uint64_t from, uint64_t to, uint32_t flip,
   return count;
 }
 
+// How many of the words in [from, to) two kernels give different words for, NaN aside; the first of them in `where`.
+extern "C" int64_t differing(kernel run, kernel other, uint64_t from, uint64_t to, uint32_t *where, int64_t capacity) {
+  enum { N = 1 << 12 };
+  alignas(64) float x[N], o[N], p[N];
+  int64_t count = 0;
+  for (uint64_t s = from; s < to; s += N) {
+    for (int i = 0; i < N; i++) { uint32_t u = (uint32_t)(s + i); memcpy(&x[i], &u, 4); }
+    run(x, o, N); other(x, p, N);
+    int any = 0;
+    for (int i = 0; i < N; i++) any |= word(o[i]) != word(p[i]) && !(o[i] != o[i] && p[i] != p[i]);
+    for (int i = 0; any && i < N; i++)
+      if (word(o[i]) != word(p[i]) && !(o[i] != o[i] && p[i] != p[i]) && count++ < capacity) where[count - 1] = word(x[i]);
+  }
+  return count;
+}
+
 // The greatest relative distance of the body's unrounded value from libm's, over every step-th input.
 extern "C" double distance(const char *name, kernel run, uint64_t step) {
   enum { N = 1 << 12 };

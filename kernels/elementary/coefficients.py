@@ -11,6 +11,7 @@ import sys
 
 from tqdm import tqdm
 
+from . import pair_tables
 from .fit import MP, fit
 
 PATH = pathlib.Path(__file__).with_name("tables.json")
@@ -137,6 +138,7 @@ POLYNOMIALS = {
                   (_head(1 - MP.euler), _head((MP.zeta(2) - 1) / 2))),
     "digamma": (_digamma_over, -0.5, 0.5, 24, None, (_head(_digamma_over(MP.mpf(0))),)),
     "cbrt": (lambda z: z ** (-MP.mpf(1) / 3), 1, 2, 6, None, ()),
+    **pair_tables.POLYNOMIALS,
 }
 
 
@@ -242,15 +244,16 @@ NUMBERS = {
     "constants": _constants, "log": _log_table, "payne_hanek": _payne_hanek,
     "bernoulli": _bernoulli, "erf": _erf_grid, "erf_pieces": _erf_pieces, "circle": _circle,
     "atan_grid": _atan_grid, "exp2_16": lambda: _powers(16), "exp2_8": lambda: _powers(8),
-    "exp2_16_word": _powers_by_word}
+    "exp2_16_word": _powers_by_word, **pair_tables.NUMBERS}
 
 
 def generate(name):
     """{table name: floats} of one entry of `POLYNOMIALS` or `NUMBERS`."""
     if name in NUMBERS:
         return NUMBERS[name]()
+    bits = 24 if name in pair_tables.POLYNOMIALS else 53
     function, low, high, count, weight, fixed = POLYNOMIALS[name]
-    return {name: fit(function, low, high, count, weight, fixed)[0]}
+    return {name: fit(function, low, high, count, weight, fixed, bits=bits)[0]}
 
 
 def main(names):

@@ -17,6 +17,7 @@ from ..machine import add_symbols, compiling, once
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
+PAIR_LANES = 32                         # of bodies in pairs: two vectors of binary32
 WORTH_COMPILING = 256                   # elements
 SMALL_CALLS = 8                         # smaller calls, after which it is compiled too
 NAMES = {np.dtype(name): name for name in ("float16", "float32", "float64")}
@@ -154,7 +155,8 @@ def compiled(name, dtype):
 def build(name, dtype):
     """The `kernel` for this machine, compiled; the code lives as long as the function."""
     avx512 = host()[2]
-    return load(kernel(name, dtype, LANES[avx512], avx512))
+    pairs = avx512 and dtype == "float32" and FUNCTIONS[name].pairs
+    return load(kernel(name, dtype, PAIR_LANES if pairs else LANES[avx512], avx512))
 
 
 def load(made):

@@ -19,9 +19,10 @@ def polynomial(coefficients, x):
     return value
 
 
-def _round53(x):
+def few_bits(x, bits):
+    """`x` rounded to a significand of `bits` bits."""
     sig, exponent = MP.frexp(x)
-    return MP.ldexp(MP.nint(MP.ldexp(sig, 53)), exponent - 53)
+    return MP.ldexp(MP.nint(MP.ldexp(sig, bits)), exponent - bits)
 
 
 def _least_squares(values, nodes, weights, powers, rounds):
@@ -48,12 +49,12 @@ def _least_squares(values, nodes, weights, powers, rounds):
     return best[1]
 
 
-def fit(function, low, high, count, weight=None, fixed=(), rounds=4):
+def fit(function, low, high, count, weight=None, fixed=(), rounds=4, bits=53):
     """`count` coefficients, low to high, of a polynomial near `function` on [low, high].
 
     The error is relative to the function unless `weight` says otherwise; the first coefficients
-    may be `fixed`. Returns (coefficients as floats, log2 of the greatest weighted error after
-    rounding).
+    may be `fixed`. They have `bits` bits. Returns (coefficients as floats, log2 of the greatest
+    weighted error after rounding).
     """
     low, high = MP.mpf(low), MP.mpf(high)
     weight = weight or (lambda x: 1 / function(x))
@@ -66,7 +67,7 @@ def fit(function, low, high, count, weight=None, fixed=(), rounds=4):
         k = len(done)
         rest = [v - polynomial(done, x) if done else v for v, x in zip(values, nodes)]
         free = _least_squares(rest, nodes, weights, range(k, count), rounds if k < 2 else 1)
-        done.append(_round53(free[0]))
+        done.append(few_bits(free[0], bits))
     probes = [low + (high - low) * (i + MP.mpf(1) / 2) / 300 for i in range(300)]
     worst = max(abs(weight(x) * (function(x) - polynomial(done, x))) for x in probes)
     return [float(c) for c in done], float(MP.log(worst, 2)) if worst else -999.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..expr import copysign, rare, select
-from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, powers, trigonometric
+from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, pairs, powers, trigonometric
 from .exceptional import EXCEPTIONAL
 from .tables import numbers
 from .words import TINY, multiple
@@ -37,6 +37,7 @@ class Elementary:
     merges: bool = False                # the narrow body takes `Ties` and merges their branch
     absolute: float = 0.0
     tiny: str | None = None
+    pairs: Callable | None = None
 
     @property
     def source(self):
@@ -106,12 +107,21 @@ def render(name, *values):
     function = FUNCTIONS[name]
     if values[0].type == "f64":
         return function.wide(*values) if function.tiny is None else _guarded(function, *values)
+    if function.pairs and values[0].emitter.permutes:
+        y, doubt = function.pairs(*values)
+        return rare(doubt, lambda: (rounded_once(name, *values),), y)
+    return rounded_once(name, *values)
+
+
+def rounded_once(name, *values):
+    """The function at f32 Values: the narrow body, rounded once."""
+    function = FUNCTIONS[name]
     ties = Ties(values[0], function.exceptional)
     return _narrow(function, ties, [v.f64() for v in values]).f32()
 
 
 def _table(*rows):
-    return {row[0]: Elementary(*row, tiny=_TINY.get(row[0])) for row in rows}
+    return {row[0]: Elementary(*row, tiny=_TINY.get(row[0]), pairs=pairs.BODIES.get(row[0])) for row in rows}
 
 
 _TINY = {

@@ -21,10 +21,12 @@ An emitter is any object with these methods:
                                    ``exponent``: ``sitofp`` of an ``i64`` without its lower 52 bits
 ``lookup(tables, index)``          list of the handles of ``table[index]`` for tables of one
                                    length; an ``i64`` `index` counts modulo a length that is a
-                                   power of two, and is in range of any other
+                                   power of two, and is in range of any other; an ``i32`` one
+                                   gives binary32 numbers of tables of 32
 ``rare(mask, slow, values)``       `values` where `mask` is false, and those that ``slow()``
                                    returns where it is true; ``slow`` need not be run if no
                                    lane has the mask
+``permutes``                       whether a table of 32 binary32 numbers is as cheap as a sum
 =================================  ============================================================
 """
 from .numpy_meaning import Numpy, fma

@@ -52,6 +52,8 @@ def literal(number, type):
 class CText:
     """The emitter of C++ and CUDA text; `lines` are statements, `tables` the arrays they index."""
 
+    permutes = False
+
     def __init__(self, lines=None):
         self.lines = [] if lines is None else lines
         self.tables, self.count, self.indent = {}, 0, "  "

@@ -61,6 +61,11 @@ class LLVM:
         self.names = itertools.count() if names is None else names
         self.declarations, self.tables, self.parts = {}, {}, None
 
+    @property
+    def permutes(self):
+        """Whether tables of 32 numbers of binary32 can be permuted in registers."""
+        return self.avx512 and self.lanes % 16 == 0
+
     def type(self, type):
         return TYPE[type] if self.lanes == 1 else f"<{self.lanes} x {TYPE[type]}>"
 
@@ -145,6 +150,8 @@ class LLVM:
 
     def lookup(self, tables, index):
         index, = self.here([index])
+        if index.type == "i32":
+            return self._singles(tables, index)
         mask = tables[0].mask
         by_eight = self.avx512 and self.lanes % 8 == 0
         if by_eight and len(tables[0]) in (4, 8, 16):
@@ -158,8 +165,20 @@ class LLVM:
         return [self._load_lanes(t, index) for t in tables]
 
     def _by_eight(self, take, tables, index):
-        parts = [self._eight(index, i) for i in range(0, self.lanes, 8)]
+        parts = [self._part(index, i, 8) for i in range(0, self.lanes, 8)]
         return [self._joined([take(table, part) for part in parts], 8) for table in tables]
+
+    def _singles(self, tables, index):
+        """Tables of 32 numbers of binary32, permuted in registers of AVX-512 by the low bits of the index."""
+        parts = [self._part(index, i, 16) for i in range(0, self.lanes, 16)]
+        return [self._joined([self._permute_singles(table, part) for part in parts], 16, "float")
+                for table in tables]
+
+    def _permute_singles(self, table, index):
+        vector, symbol = "<16 x float>", "@llvm.x86.avx512.vpermi2var.ps.512"
+        halves = [", ".join(f"float {literal(x, 'f32')}" for x in table.numbers[i:i + 16]) for i in (0, 16)]
+        self.declare(symbol, vector, [vector, "<16 x i32>", vector])
+        return self.emit(f"call {vector} {symbol}({vector} <{halves[0]}>, {index}, {vector} <{halves[1]}>)")
 
     def _at(self, symbol, index, stride=1):
         """The address of row `index` (an i64 operand)."""
@@ -177,13 +196,13 @@ class LLVM:
             out = self.emit(f"insertelement <{n} x double> {out}, double {x}, i64 {lane}")
         return out
 
-    def _eight(self, index, first):
-        """Eight lanes of an i64 operand, with their type: a register of AVX-512."""
-        if self.lanes == 8:
+    def _part(self, index, first, size):
+        """`size` lanes of an integer operand, with their type: a register of AVX-512."""
+        if self.lanes == size:
             return self.typed(index)
-        lanes = ", ".join(f"i32 {first + i}" for i in range(8))
-        return "<8 x i64> " + self.emit(f"shufflevector {self.typed(index)}, {self.type('i64')} poison, "
-                                        f"<8 x i32> <{lanes}>")
+        lanes = ", ".join(f"i32 {first + i}" for i in range(size))
+        return f"<{size} x {index.type}> " + self.emit(
+            f"shufflevector {self.typed(index)}, {self.type(index.type)} poison, <{size} x i32> <{lanes}>")
 
     def _gather(self, table, index):
         n, symbol = 8, self.global_of(table)

@@ -11,7 +11,7 @@ using rounding to odd", IEEE Trans. Computers 57(4), 2008.
 """
 import numpy as np
 
-from .value import Value
+from .value import FLOAT_OF, Value
 
 DTYPE = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "b": np.bool_}
 
@@ -132,6 +132,8 @@ OPERATIONS = {
 class Numpy:
     """The emitter whose handles are ndarrays; run it under ``np.errstate(all="ignore")``."""
 
+    permutes = False
+
     def const(self, number, type):
         if type in ("i64", "i32"):
             bits = 64 if type == "i64" else 32
@@ -153,7 +155,8 @@ class Numpy:
     def lookup(self, tables, index):
         mask = tables[0].mask
         i = index.handle if mask is None else index.handle & mask
-        return [np.asarray(np.asarray(table.numbers)[i]) for table in tables]
+        dtype = DTYPE[FLOAT_OF[index.type]]
+        return [np.asarray(np.asarray(table.numbers, dtype)[i]) for table in tables]
 
     def rare(self, mask, slow, values):
         if not mask.handle.any():

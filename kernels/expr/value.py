@@ -109,11 +109,12 @@ class Value:
         return self.make("exponent", "f64", self)
 
     def lookup(self, *tables):
-        """``table[self]`` for an i64, modulo the length if that is a power of two, else in range.
+        """``table[self]``, modulo the length if that is a power of two, else in range: f64 for an i64, f32
+        for an i32.
 
         A Value, or a list of them for several tables of one length.
         """
-        found = [Value(self.emitter, h, "f64") for h in self.emitter.lookup(tables, self)]
+        found = [Value(self.emitter, h, FLOAT_OF[self.type]) for h in self.emitter.lookup(tables, self)]
         return found if len(tables) > 1 else found[0]
 
 

@@ -17,6 +17,8 @@ UNSIGNED = {"i64": "np.uint64", "i32": "np.uint32"}
 class PythonLines:
     """An emitter: every operation is one assignment; `tables` are the arrays that lines index."""
 
+    permutes = False
+
     def __init__(self):
         self.lines, self.tables, self.names, self.depth = [], {}, itertools.count(), 1
 

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from benchmarks.elementary_exhaustive import BLOCK, NAMES, filtered, judged, library, rounded32
+from benchmarks.elementary_exhaustive import BLOCK, NAMES, filtered, in_pairs, judged, library, rounded32
 from tlgrad.kernels.elementary import FUNCTIONS, evaluate, meaning, unrounded
 from tlgrad.kernels.expr import Numpy, Value
 
@@ -19,6 +19,11 @@ def test_a_million_samples_are_correctly_rounded(name):
     row = judged(name, [filtered(library(), name, 0, 1 << 20, STEP)])
     assert row["wrong"] == 0, row
     assert row["near"] < 10000
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FUNCTIONS[name].pairs])
+def test_a_binade_has_the_words_of_the_narrow_body(name):
+    assert in_pairs(name, 0x3f000000, 0x40000000) == 0
 
 
 @pytest.mark.parametrize("name, word", EXCEPTIONAL, ids=lambda v: v if isinstance(v, str) else f"{v:#x}")
