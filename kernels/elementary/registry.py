@@ -25,7 +25,8 @@ class Elementary:
     `absolute` times the smaller argument in size (two arguments) or `absolute` where x < 0 (one); `rounded`
     says that the binary32 result is correctly rounded for every input. `tiny` is what the function is for
     |x| < `TINY`: its value at 0 (`AT_ZERO`), x itself (`SELF`), or x times the two-word constant of that name;
-    None where the body sees to it.
+    None where the body sees to it. `pairs`, if any, takes a binary32 Value to (result, whether the narrow body
+    has to decide).
     """
 
     name: str
