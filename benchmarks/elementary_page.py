@@ -74,7 +74,8 @@ def exhaustive_text():
              row["wrong"]) for name, row in table.items()]
     missing = [name for name in elementary_exhaustive.NAMES if name not in table]
     note = f"\nNot run over all inputs yet (2^20 samples in the tests): {', '.join(missing)}.\n" if missing else ""
-    return _table(("function", "near ties", "exceptional", "distance", "wrong of 2^32"), rows) + note + pairs_text(table)
+    header = "function", "near ties", "exceptional", "distance", "wrong of 2^32"
+    return _table(header, rows) + note + pairs_text(table)
 
 
 def pairs_text(table):

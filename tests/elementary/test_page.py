@@ -35,6 +35,11 @@ def test_every_one_argument_function_was_checked_exhaustively():
     assert set(EXHAUSTIVE) == set(elementary_exhaustive.NAMES)
 
 
+def test_the_bodies_in_pairs_have_the_words_of_the_narrow_ones():
+    pairs = {name: row["pairs"] for name, row in EXHAUSTIVE.items() if "pairs" in row}
+    assert not any(pairs.values())
+
+
 def test_no_path_is_slower_than_eight_times_the_fast_one():
     """As measured on the machine of the committed table."""
     assert max(json.loads(elementary_timing.PATHS_TABLE.read_text()).values()) <= 8
