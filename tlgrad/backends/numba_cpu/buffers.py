@@ -72,8 +72,7 @@ def allocate(shape, dtype: np.dtype) -> np.ndarray:
         if size < ALIGNED:
             return np.empty(shape, dtype)
         block = np.empty(size + ALIGN, np.uint8) if size < POOLED else pool.take(size)
-        start = -block.ctypes.data % ALIGN
-        out = block[start:start + size].view(dtype).reshape(shape)
+        out = np.ndarray(shape, dtype, block, -block.__array_interface__["data"][0] % ALIGN)
     return out
 
 
