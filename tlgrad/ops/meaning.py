@@ -51,7 +51,7 @@ def implementation(name: str) -> Callable:
 
 def _software(name, storage, arrays, params):
     dtype = dtypes.of_storage(storage)
-    if dtype is dtypes.bfloat16:
+    if dtype is dtypes.bfloat16 and softfloat.current() is None:
         return _bfloat16(name, *arrays, **params)
     namespace = softfloat
     if name == "complex" or any(dtypes.of_storage(a.dtype).kind == "c" for a in arrays):

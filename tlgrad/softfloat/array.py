@@ -2,8 +2,8 @@
 
 Every operation has one meaning, that of the pure-Python reference (`arith`, `compare`, `convert`,
 `elementary`), and up to three ways to reach it: word operations in NumPy, binary64 with one rounding
-for small formats, and compiled kernels. Under an `environment` other than the default (directed
-rounding, saturation, flags) the reference itself runs.
+for small formats, and compiled kernels. Under an `environment` (directed rounding, saturation, flags)
+arithmetic on small formats and conversions to them run in NumPy (`directed`), all else on the reference.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from tlgrad.softfloat import bits, fast, reference, small
+from tlgrad.softfloat import bits, directed, fast, reference, small
 from tlgrad.softfloat import convert as convert_words
 from tlgrad.softfloat.arith import Environment
 from tlgrad.softfloat.format import Binary, binary64
@@ -28,10 +28,11 @@ def environment(rounding="nearest", saturate=False, key=0):
 
     Yields the `Environment`, whose sticky ``flags`` and ``raised`` names collect what happened: the five
     of IEEE 754 (inexact, underflow, overflow, divide_by_zero, invalid). Operations on software formats
-    run on the pure-Python reference meanwhile, which is their definition in every mode, in compiled
-    programs too; kernels round to nearest even and keep no flags. Elementary functions are correctly
-    rounded in every mode. Dtypes that NumPy has (float64, ...) are not affected. Stochastic rounding draws
-    one number of the key's sequence for every inexact result, in the order of evaluation.
+    run without kernels meanwhile, in compiled programs too: + - * / sqrt of formats of at most 24 fraction
+    and 9 exponent bits, and conversions to them, in NumPy, all else on the pure-Python reference.
+    Elementary functions are correctly rounded in every mode. Dtypes that NumPy has (float64, ...) are
+    not affected. Stochastic rounding draws one number of the key's sequence for every inexact result, in
+    the order of evaluation.
 
     >>> from tlgrad.softfloat.format import binary128
     >>> one, three = of_numbers([1], binary128), of_numbers([3], binary128)
@@ -78,6 +79,10 @@ def evaluate(name: str, fmt: Binary, *arrays: np.ndarray, **params) -> np.ndarra
         if out is not None:
             return out
         env = Environment()
+    elif name in directed.OPERATIONS and small.fits(fmt) and fmt.signed and arrays[0].size >= 16:
+        out = directed.evaluate(name, fmt, arrays, env)
+        if out is not None:
+            return out
     return reference.evaluate(name, fmt, arrays, shape, env)
 
 
@@ -191,6 +196,8 @@ def convert(array: np.ndarray, target) -> np.ndarray:
         out = _quick_convert(array, source, target)
         if out is not None:
             return out
+    elif directed.covers(source, target) and array.size >= 16:
+        return directed.convert(array, target, env)
     env = env or Environment()
     words = [convert_words.convert(source, target, w, env) for w in to_integers(array)]
     return of_integers(words, target, array.shape)
