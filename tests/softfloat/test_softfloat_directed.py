@@ -69,6 +69,9 @@ def test_bfloat16_is_rounded_as_asked(run):
     with tl.float_environment("up"):
         above = third(one)
     assert np.all(storage.as_words(below.data) + 1 == storage.as_words(above.data)) and env.raised == ("inexact",)
+    narrow = run(lambda x: tl.convert(x, tl.bfloat16))
+    with tl.float_environment("up"):
+        assert float(narrow(tl.tensor(1 + 2.0 ** -40))) == 1 + 2.0 ** -7
 
 
 def test_blocks_take_the_quick_way(monkeypatch):

@@ -323,6 +323,8 @@ def convert_array(array: np.ndarray, want: DType) -> np.ndarray:
     if any(d.software and d is not dtypes.bfloat16 for d in (have, want)):
         return _convert_software(array, have, want)
     if want is dtypes.bfloat16:
+        if have.kind == "f" and softfloat.current() is not None:
+            return softfloat.convert(array, want.format)
         return float32_to_bfloat16(_round_to_odd_float32(array))
     if have is dtypes.bfloat16:
         array = bfloat16_to_float32(array)
