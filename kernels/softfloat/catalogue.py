@@ -2,7 +2,8 @@
 from functools import lru_cache
 from importlib import import_module
 
-from tlgrad.kernels.softfloat import carried, chains, drivers, folds, narrow, quad, quad_fma, remainders, wide
+from tlgrad.kernels.softfloat import (
+    carried, carried_folds, chains, drivers, folds, narrow, quad, quad_fma, remainders, wide)
 from tlgrad.kernels.softfloat.chains import Chain
 from tlgrad.kernels.softfloat.engine import LIBRARY, address
 from tlgrad.kernels.softfloat.narrow import Narrow
@@ -109,6 +110,12 @@ def conversion(source, target):
     else:
         body, types = wide.convert(source, target), (source.type, target.type)
     return LIBRARY.function(drivers.elementwise(body, None, [types[0]], types[1]), 1, 2)
+
+
+@lru_cache(maxsize=None)
+def small_fold(layout: Narrow, kind):
+    """The kernel ``(terms, rows, columns, a, b, accumulators)`` of `carried_folds` on binary64 arrays."""
+    return LIBRARY.function(carried_folds.fold(layout, kind), 3, 3)
 
 
 @lru_cache(maxsize=None)

@@ -151,6 +151,7 @@ def rounded(f, value, c):
     size, sign = bits & ((1 << c.width - 1) - 1), bits & (1 << c.width - 1)
     if f.like(c):
         kept = ((size + ((1 << drop - 1) - 1) + (size.lshr(drop) & 1)) & -(1 << drop)).as_float()
+        kept = select(value.ne(value), value, kept)               # or its bits could round to those of infinity
     else:
         exponent = umax(size & c.inf, c.word(f.least))
         unit = umin(exponent, c.word(2.0 * f.top)) + (drop << c.F)

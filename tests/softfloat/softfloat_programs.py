@@ -20,7 +20,8 @@ SMALL = [formats.tf32, formats.bfloat16, Binary(9, 22), formats.float8_e4m3fn, f
          formats.float8_e4m3fnuz, formats.float4_e2m1fn, formats.float6_e2m3fn, Binary(4, 11), binary32,
          Binary(9, 24), formats.binary16, Binary(8, 7, specials="fn")]
 FAMILIES = [[binary128], [binary256], [Binary(10, 40)], [formats.tf32], [formats.bfloat16],
-            [formats.float8_e4m3fn, formats.float8_e5m2], SMALL]
+            [formats.float8_e4m3fn, formats.float8_e5m2],
+            [formats.bfloat16, formats.float8_e4m3fn, formats.binary16, formats.float8_e4m3fnuz], SMALL]
 
 
 def arity(name):

@@ -79,14 +79,36 @@ def test_ordered_contraction(fmt, shape, fused, compiled, monkeypatch):
     assert np.all(got == array.contract(a, b, start, fmt, fused))
 
 
+@pytest.mark.parametrize("fused", [False, True], ids=["ordered", "fused"])
+@pytest.mark.parametrize("fmt", [formats.tf32, formats.bfloat16, formats.float8_e4m3fn, formats.float8_e4m3fnuz,
+                                 formats.float4_e2m1fn, Binary(9, 22), Binary(9, 24)], ids=repr)
+def test_ordered_contraction_of_small_formats(fmt, fused, compiled):
+    a, b, start = (operands(fmt, n, 1, n)[0].reshape(shape) for n, shape in (
+        (30, (6, 5)), (6 * 47, (6, 47)), (5 * 47, (5, 47))))
+    got, right = array.contract(a, b, start, fmt, fused), start
+    for x, y in zip(a, b):
+        rows = np.broadcast_arrays(x[:, None], y[None, :], right)
+        if fused:
+            right = reference.evaluate("fma", fmt, rows, start.shape, Environment())
+        else:
+            product = reference.evaluate("mul", fmt, rows[:2], start.shape, Environment())
+            right = reference.evaluate("add", fmt, (right, product), start.shape, Environment())
+    assert np.all(got == right)
+    total, right = array.left_to_right(start, b[0], fmt), b[0]
+    for row in start:
+        right = reference.evaluate("add", fmt, (right, row), right.shape, Environment())
+    assert np.all(total == right)
+
+
+@pytest.mark.parametrize("fmt", [binary128, formats.tf32], ids=repr)
 @pytest.mark.parametrize("shape", [(200, 19), (900,), (40, 2, 8)], ids=str)
-def test_ordered_sum(shape, compiled, monkeypatch):
-    terms = random_numbers(shape, binary128)
+def test_ordered_sum(shape, fmt, compiled, monkeypatch):
+    terms = random_numbers(shape, fmt)
     start = np.zeros(shape[1:], terms.dtype)
     strided = np.repeat(terms, 2, axis=0)[::2]                # not contiguous: packed for the kernel
-    got = [array.left_to_right(x, start, binary128) for x in (terms, strided)]
+    got = [array.left_to_right(x, start, fmt) for x in (terms, strided)]
     monkeypatch.setattr(fast, "WARM", 1 << 60)
-    assert all(np.all(x == array.left_to_right(terms, start, binary128)) for x in got)
+    assert all(np.all(x == array.left_to_right(terms, start, fmt)) for x in got)
 
 
 @pytest.mark.parametrize("name", ["add", "mul", "div"])

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from softfloat_operands import operands, random_numbers
-from softfloat_programs import FAMILIES, check, column
+from softfloat_programs import FAMILIES, check, column, differs
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu import plan
@@ -10,7 +10,7 @@ from tlgrad.kernels.softfloat import carried, catalogue
 from tlgrad.softfloat import array, chained, fast, reference, storage
 from tlgrad.softfloat import format as formats
 from tlgrad.softfloat.arith import Environment
-from tlgrad.softfloat.format import Binary, binary128, binary256
+from tlgrad.softfloat.format import Binary, binary64, binary128, binary256
 
 STEPS = (("mul", 0, 1), ("add", 3, 2), ("neg", 4), ("sub", 5, 0), ("fma", 3, 6, 2), ("abs", 7), ("sqrt", 8),
          ("div", 6, 9))
@@ -57,6 +57,16 @@ def test_functions_of_small_formats(fmt, compiled):
     for name, got in zip(names, found):
         arguments = [x, y][:carried.FUNCTIONS[name]]
         assert np.all((got == reference.evaluate(name, fmt, arguments, x.shape, Environment()))[sure]), name
+
+
+@pytest.mark.parametrize("source", [binary64, formats.binary16, formats.tf32, formats.float8_e4m3fn], ids=repr)
+@pytest.mark.parametrize("target", [binary64, formats.bfloat16, formats.float8_e5m2, formats.float4_e2m1fn],
+                         ids=repr)
+def test_conversions_of_small_formats(source, target, compiled, monkeypatch):
+    x = column(source, 900, False, 3)
+    found = array.convert(x, target)
+    monkeypatch.setattr(fast, "WARM", 1 << 60)
+    assert not differs(found, array.convert(x, target))
 
 
 def test_what_binary64_cannot_decide_goes_to_the_reference(compiled):

@@ -204,8 +204,12 @@ def convert(array: np.ndarray, target) -> np.ndarray:
 
 
 def _quick_convert(array, source, target):
+    out = fast.small_conversion(array, source, target)
+    if out is not None:
+        return out
     if small.fits(source):
-        wide = small.decode(array, source)
+        wide = fast.small_conversion(array, source, binary64)
+        wide = small.decode(array, source) if wide is None else wide
         return wide if target is binary64 else convert(wide, target)
     if source is binary64 and small.fits(target) and target not in HARDWARE:
         return small.encode(array, target).reshape(array.shape)

@@ -179,6 +179,8 @@ def convert(array, source, target):
 
 def left_to_right(terms, start, fmt):
     """``((start + t0) + t1) + ...`` along axis 0."""
+    if small.fits(fmt):
+        return _small_fold("sum", terms, terms, start, fmt, terms.size)
     if not covers(fmt) or not worth(("sum", fmt), terms.size):
         return None
     packed, out = _aligned(terms), _aligned(start, copy=True)
@@ -187,8 +189,42 @@ def left_to_right(terms, start, fmt):
     return out
 
 
+def _small_fold(kind, a, b, start, fmt, steps):
+    """A sum or contraction of a small format on binary64 numbers."""
+    if not chained(fmt) or not worth((kind, fmt), steps // 4):
+        return None
+    a, b, out = (_converted(x, fmt, binary64) for x in (a, b, start))
+    rows, columns = (a.shape[1], b.shape[1]) if kind != "sum" else (1, start.size)
+    catalogue.small_fold(narrow_layout(fmt), kind)(
+        b.shape[0], rows, columns, a.ctypes.data, b.ctypes.data, out.ctypes.data)
+    return _converted(out, binary64, fmt)
+
+
+def small_conversion(x, source, target):
+    """Words of a small format or binary64 as those of another; None where none is compiled."""
+    formats = [f for f in (source, target) if f is not binary64]
+    if not all(small.fits(f) and chained(f) for f in formats) or not worth((source, target), x.size // 16):
+        return None
+    return _converted(x, source, target) if x.size else None
+
+
+def _converted(x, source, target):
+    """A new array in another format: small formats and binary64."""
+    step = _conversion(source, target)
+    return step.run(x.shape, x.size, _contiguous([x]))[0][0]
+
+
+@lru_cache(maxsize=None)
+def _conversion(source, target):
+    found = Chain((source,), (("convert", target, 0),), (False,), (1,))
+    found.seen = CHAIN * WARM                                    # it is compiled at once
+    return found
+
+
 def contract(a, b, start, fmt, fused):
     """Ordered sums over axis 0 of products of ``a[k, i]`` and ``b[k, j]``, from ``start[i, j]``."""
+    if small.fits(fmt):
+        return _small_fold("fused" if fused else "ordered", a, b, start, fmt, a.shape[0] * start.size)
     if not covers(fmt) or not worth(("dot", fmt), a.shape[0] * start.size):
         return None
     a, b, out = np.ascontiguousarray(a), _aligned(b), _aligned(start, copy=True)
