@@ -20,6 +20,6 @@ branch), ``emitter.declarations`` are lines for the module, and ``emitter.tables
 CUDA text.
 """
 from .evaluation import evaluate, meaning
-from .registry import FUNCTIONS, Elementary, render, unrounded
+from .registry import FUNCTIONS, Elementary, render, render_half, unrounded
 
-__all__ = ["FUNCTIONS", "Elementary", "evaluate", "meaning", "render", "unrounded"]
+__all__ = ["FUNCTIONS", "Elementary", "evaluate", "meaning", "render", "render_half", "unrounded"]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..expr import copysign, rare, select
+from ..expr import copysign, rare, select, to_odd
 from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, pairs, powers, trigonometric
 from .exceptional import EXCEPTIONAL
 from .tables import numbers
@@ -119,6 +119,12 @@ def rounded_once(name, *values):
     function = FUNCTIONS[name]
     ties = Ties(values[0], function.exceptional)
     return _narrow(function, ties, [v.f64() for v in values]).f32()
+
+
+def render_half(name, *values):
+    """The function applied to f32 Values that hold binary16 numbers: the f32 Value, rounded to odd, that
+    the caller rounds to binary16."""
+    return to_odd(unrounded(name, *[v.f64() for v in values]))
 
 
 def _table(*rows):

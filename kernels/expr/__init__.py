@@ -31,7 +31,7 @@ An emitter is any object with these methods:
 """
 from .numpy_meaning import Numpy, fma
 from .value import (Table, Value, copysign, fma as fma_value, horner, horner_halves, maximum, minimum,
-                    rare, select, sqrt)
+                    rare, select, sqrt, to_odd)
 
 __all__ = ["Numpy", "Table", "Value", "copysign", "fma", "fma_value", "horner", "horner_halves", "maximum",
-           "minimum", "rare", "select", "sqrt"]
+           "minimum", "rare", "select", "sqrt", "to_odd"]

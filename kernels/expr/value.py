@@ -141,6 +141,16 @@ def select(mask, a, b):
     return mask.make("select", some.type, mask, some.like(a), some.like(b))
 
 
+def to_odd(y):
+    """A binary64 value in binary32; where it does not fit, the neighbour whose word is odd.  Rounding that to
+    at most 22 bits is rounding the value once (Boldo and Melquiond, "Emulation of FMA", 2008)."""
+    near = y.f32()
+    wide, word = near.f64(), near.bits()
+    toward = select(wide.abs() > y.abs(), word.like(-1), word.like(1))
+    inexact = wide.ne(y) & y.eq(y) & (word & 1).eq(0)
+    return select(inexact, (word + toward).as_float(), near)
+
+
 def minimum(a, bound):
     """`a` clamped from above by the number `bound`; NaN stays NaN."""
     return select(a > bound, bound, a)

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from ..elementary import render
-from ..expr import Value
+from ..elementary import render, render_half
+from ..expr import Value, to_odd
 
 CAST = {"f64": "np.float64", "f32": "np.float32", "i64": "np.int64", "i32": "np.int32", "b": "np.bool_"}
 BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "shl": "<<",
@@ -90,7 +90,10 @@ def elementary_source(name, type, arity):
     """(source of ``def <name>_<type>(x0, ...)``, its tables)."""
     lines = PythonLines()
     args = [f"x{k}" for k in range(arity)]
-    result = render(name, *(Value(lines, a, type) for a in args))
+    if type == "f16":                     # arguments and result are binary32 numbers, the result rounded to odd
+        result = render_half(name, *(Value(lines, a, "f32") for a in args))
+    else:
+        result = render(name, *(Value(lines, a, type) for a in args))
     head = f"def {name}_{type}({', '.join(args)}):"
     return "\n".join([head, *lines.lines, f"    return {result.handle}", ""]), lines.tables
 
@@ -179,3 +182,42 @@ def elementary_function(name, type, arity):
     scope = {"np": np, **intrinsics(), **{k: np.array(t.numbers) for k, t in tables.items()}}
     exec(compile(source, f"<tlgrad {name}_{type}>", "exec"), scope)
     return numba.njit(scope[f"{name}_{type}"], error_model="numpy")
+
+
+@functools.cache
+def odd_rounding():
+    """Binary64 rounded to odd in binary32."""
+    import numba
+    lines = PythonLines()
+    result = to_odd(Value(lines, "x", "f64"))
+    source = "\n".join(["def to_odd(x):", *lines.lines, f"    return {result.handle}", ""])
+    scope = {"np": np, **intrinsics()}
+    exec(compile(source, "<tlgrad to_odd>", "exec"), scope)
+    return numba.njit(scope["to_odd"], error_model="numpy")
+
+
+@functools.cache
+def next_half():
+    """The binary16 number next to a towards b; both are binary32."""
+    import numba
+    half_of, words_of = intrinsics()["half_of"], intrinsics()["words_of"]
+
+    @numba.njit(error_model="numpy")
+    def next_half(a, b):
+        if a != a or b != b:
+            return np.float32(np.nan)
+        if a == b:
+            return a
+        word = words_of(a)
+        if a == np.float32(0.0):
+            word = np.uint16(words_of(b) & np.uint16(0x8000)) | np.uint16(1)
+        elif (a < b) != (a < np.float32(0.0)):
+            word = word + np.uint16(1)
+        else:
+            word = word - np.uint16(1)
+        return half_of(np.uint16(word))
+    return next_half
+
+
+#: functions that a kernel's Python text may call, beside the elementary ones
+PARTS = {"to_odd": odd_rounding, "next_half": next_half}

@@ -16,8 +16,8 @@ _OPERANDS = {
     **dict.fromkeys(["add", "mul", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "select", "conj"],
                     _ALL),
     **dict.fromkeys(["sub", "neg", "abs", "sign", "real", "integer_pow"], (*_WHOLE, *_FLOATS)),
-    **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction"],
-                    _FLOATS),
+    **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction",
+                     "nextafter"], _FLOATS),
     **dict.fromkeys(["is_finite", "is_nan"], _ALL),
     "fma": ("f32", "f64"), **dict.fromkeys(["floor_divide", "remainder"], (*_WHOLE, *_FLOATS)),
     **dict.fromkeys(["and", "or", "xor", "not"], ("b1", *_WHOLE)),
@@ -38,27 +38,18 @@ def expressible(name: str, operands: list[str | None], result: str | None, param
     if result is None or None in operands:
         return False
     if name == "convert":
-        return _convertible(operands[0], result)
+        return True
     if name == "bitcast":
         return "b1" not in (operands[0], result) and "f16" not in (operands[0], result)
     if name == "integer_pow" and params["n"] < 0:
         return operands[0] in _FLOATS
     if name in FUNCTIONS:
-        return operands[0] in ("f32", "f64") and len(operands) == FUNCTIONS[name].arity
+        return operands[0] in _FLOATS and len(operands) == FUNCTIONS[name].arity
     return operands[-1] in _OPERANDS.get(name, ())
 
 
-def _convertible(source: str, target: str) -> bool:
-    """Conversions with one rounding and a defined result in hardware."""
-    if target == "f16":
-        return source in ("b1", "f32", "i8", "u8")
-    if source in _FLOATS:
-        return target not in ("u32", "u64")
-    return True
-
-
 #: operations that cost more than one instruction
-_COSTS = {"div": 4, "sqrt": 5, "sign": 4, "max": 3, "min": 3, "direction": 10, "integer_pow": 3,
+_COSTS = {"nextafter": 12, "div": 4, "sqrt": 5, "sign": 4, "max": 3, "min": 3, "direction": 10, "integer_pow": 3,
           "convert": 2, "sweeps": 1000, "while": 1000, "cond": 50, "map": 100,
           "floor_divide": 30, "remainder": 30}
 

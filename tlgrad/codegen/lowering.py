@@ -70,10 +70,9 @@ class Lowerable:
 
 
 #: reductions that kernels run, with the types they take
-REDUCTIONS = {"reduce_sum": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
-              "reduce_prod": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
-              "reduce_max": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split(),
-              "reduce_min": "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split()}
+_NUMBERS = "f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split()
+REDUCTIONS = {"reduce_sum": _NUMBERS, "reduce_prod": _NUMBERS, "reduce_max": ["b1", *_NUMBERS],
+              "reduce_min": ["b1", *_NUMBERS], "reduce_any": ["b1"], "reduce_all": ["b1"]}
 
 
 def _can_reduce(eqn, type) -> bool:

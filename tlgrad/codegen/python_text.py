@@ -76,8 +76,8 @@ class PythonText:
         for level in range(k.rank, -1, -1):
             if level == start_at:
                 where = {"lanes": "0", "rows": "i0", "columns": "i1"}[k.nest]
-                for n, _ in reduced:
-                    self.line(f"out{n}[{where}] = acc{n}")
+                for n, out in reduced:
+                    self.line(f"out{n}[{where}] = {_stored(f'acc{n}', out.value.type)}")
             self.depth -= level > 0
         self.depth = 1
 
@@ -113,6 +113,8 @@ class PythonText:
         if out.start is not None:
             number = [i.value for i in self.kernel.inputs].index(out.start)
             return _loaded(f"in{number}[{', '.join(['0'] * self.kernel.rank)}]", type)
+        if type == "b1":
+            return f"np.bool_({mode in ('min', 'and')})"
         if mode in ("max", "min"):
             sign = "-" if mode == "max" else ""
             if type in FLOATS:
@@ -182,7 +184,9 @@ def expression(name, types, x, out, params) -> str:
         if t == "b1":
             return f"{x[0]} {_LOGIC.get(name, '^')} {x[1]}"
         return _wrapped(t, f"{x[0]} {_BINARY[name]} {x[1]}")
-    return _EXPRESSIONS[name](t, x, out, params) if name in _EXPRESSIONS else f"{name}_{t}({', '.join(x)})"
+    if name in _EXPRESSIONS:
+        return _EXPRESSIONS[name](t, x, out, params)
+    return _wrapped(t, f"{name}_{t}({', '.join(x)})")
 
 
 def _wrapped(t, text):
@@ -232,12 +236,20 @@ def _convert(t, x, out, params):
     if out == "b1":
         return f"{x[0]} != {NAMES[t]}(0)"
     if t in FLOATS and out not in FLOATS:
-        wide = out if out in ("i32", "i64") else "i32"
+        if out == "u64":
+            high = f"({x[0]} - {NAMES[t]}({2.0 ** 63}))"
+            top = f"np.uint64({_convert(t, [high], 'i64', params)}) ^ np.uint64({1 << 63})"
+            return f"({top}) if {x[0]} >= {2.0 ** 63} else np.uint64({_convert(t, x, 'i64', params)})"
+        if out == "u32" and t == "f64":
+            return f"np.uint32({_convert(t, x, 'u64', params)})"
+        wide = {"i32": "i32", "i64": "i64", "u32": "i64"}.get(out, "i32")
         limit = 2.0 ** (8 * SIZES[wide] - 1)
         inside = f"{x[0]} < {limit} and {x[0]} >= {-limit}" if t != "f64" or wide == "i64" \
             else f"{x[0]} < {limit} and {x[0]} > {-limit - 1}"
         text = f"np.int64({x[0]}) if {inside} else np.int64({-int(limit)})"
         return f"{NAMES[out]}({text})"
+    if t == "f64" and out == "f16":
+        return f"half(to_odd({x[0]}))"
     text = f"{NAMES[out]}({x[0]})"
     return f"half({text})" if out == "f16" else text
 
@@ -282,6 +294,7 @@ _EXPRESSIONS: dict[str, Callable] = {
     "ceil": lambda t, x, out, p: f"np.ceil({x[0]})",
     "trunc": lambda t, x, out, p: f"np.trunc({x[0]})",
     "round": lambda t, x, out, p: f"np.rint({x[0]})",
+    "nextafter": lambda t, x, out, p: f"{'next_half' if t == 'f16' else 'np.nextafter'}({x[0]}, {x[1]})",
     "copysign": lambda t, x, out, p: f"np.copysign({x[0]}, {x[1]})",
     "real": lambda t, x, out, p: x[0], "conj": lambda t, x, out, p: x[0],
     "is_nan": lambda t, x, out, p: f"{x[0]} != {x[0]}",

@@ -250,3 +250,11 @@ def Complex(dtype: Any) -> DType:
     name = f"Complex({real})"
     storage = complexes.storage(real.format)
     return _by_name.get(name) or _made(name, "c", 2 * real.bits, storage, real.format)
+
+
+def unsigned_words(array):
+    """Floats truncated to 64-bit words, those below 0 wrapped around; NumPy's own answer for numbers out of
+    range depends on the machine."""
+    high = array >= 2.0 ** 63
+    low = np.where(high, array - array.dtype.type(2.0 ** 63), array) if high.any() else array
+    return low.astype(np.int64).view(np.uint64) ^ (high.astype(np.uint64) << np.uint64(63))

@@ -122,9 +122,9 @@ reduce_min = _reduction("reduce_min", _extreme("min"), "Least entry along `axes`
                         "the derivative belongs to the first winner.", kinds="biuf",
                         jvp=_winner_jvp(lambda: reduce_min), combine="min")
 reduce_any = _reduction("reduce_any", lambda x, *, axes: np.any(x, axis=axes),
-                        "True where some entry along `axes` is.", kinds="b", nondiff="")
+                        "True where some entry along `axes` is.", kinds="b", nondiff="", combine="or")
 reduce_all = _reduction("reduce_all", lambda x, *, axes: np.all(x, axis=axes),
-                        "True where every entry along `axes` is.", kinds="b", nondiff="")
+                        "True where every entry along `axes` is.", kinds="b", nondiff="", combine="and")
 
 
 # ---- product: leave-one-out derivatives, no division ----

@@ -1,7 +1,8 @@
 """Reductions and products in the form that kernels run: entry by entry over one index space, the
 reduced axes first or last.
 
-    middle_axes_moved      reduce along the last and other axes  ->  transpose, then reduce along the last
+    middle_axes_moved      reduce along the last and other axes  ->  transpose, then reduce along the last;
+                           reduce along axes of size 1  ->  reshape
     products_to_sums       contract of any operands  ->  entrywise products and a sum
 
 Both keep every sum in its order.
@@ -12,12 +13,14 @@ from math import prod
 
 from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
 from tlgrad.ops.contract_many import label_sizes
-from tlgrad.ops.define import mul
-from tlgrad.ops.layout import broadcast, reduce_sum, transpose
+from tlgrad.ops.define import add, mul
+from tlgrad.ops.layout import broadcast, reduce_sum, reshape, transpose, zero_of
 from tlgrad.passes.simplify import rebuilt, renamed
 from tlgrad.transforms.stage import stage_closed
 
-_REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")
+_REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all")
+#: dtypes whose rows are added up in place, without a copy, by the nest for sums
+_IN_PLACE = "float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 #: so many products may be held at once
 _SMALL = 1 << 14
 _TYPES = ("float32", "float64", "int64", "uint64")
@@ -55,13 +58,24 @@ def _moved(eqn: Eqn):
     shape, axes = eqn.ins[0].aval.shape, eqn.params["axes"]
     long = [k for k, n in enumerate(shape) if n != 1]
     reduced = [k for k in long if k in axes]
+    if axes and not reduced:
+        return _of_one(eqn, tuple(n for k, n in enumerate(shape) if k not in axes))
     if reduced in (long[:len(reduced)], long[len(long) - len(reduced):]):
         return None
-    if long[-1] not in axes and eqn.prim.name != "reduce_prod":
-        return None                            # rows are added up in place, without a copy
+    if long[-1] not in axes and eqn.prim.name != "reduce_prod" and eqn.ins[0].aval.dtype.name in _IN_PLACE:
+        return None
     kept = tuple(k for k in range(len(shape)) if k not in axes)
     perm, params = (*kept, *axes), {**eqn.params, "axes": tuple(range(len(kept), len(shape)))}
     return lambda x: [eqn.prim.bind(transpose.bind(x, perm=perm), **params)]
+
+
+def _of_one(eqn: Eqn, shape):
+    """A reduction of single terms is the term; a sum starts from +0, so that it is never -0."""
+    if eqn.prim.name != "reduce_sum":
+        return lambda x: [reshape.bind(x, shape=shape)]
+    if eqn.params["order"] not in ("ordered", "fused"):
+        return None
+    return lambda x: [add.bind(reshape.bind(x, shape=shape), zero_of(x.dtype))]
 
 
 def _as_products(eqn: Eqn):

@@ -338,7 +338,7 @@ class Lanes(Nest):
     def reduce_vector(self, mode, type, acc, x):
         """acc combined with the lanes of x, first to last."""
         e, vector, scalar = self.e, self.e.type(type), REGISTER[type]
-        if mode in ("max", "min"):
+        if mode in ("max", "min") or type == "f16":
             for lane in range(self.lanes):
                 one = self.scalar_of(x, type, lane)
                 acc = self.on_scalars(lambda a=acc: accumulate(e, mode, type, a, one))

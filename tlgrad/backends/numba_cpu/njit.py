@@ -12,7 +12,7 @@ from tlgrad.codegen.python_text import NAMES, python_text
 from tlgrad.errors import UnsupportedError
 from tlgrad.kernels.elementary import FUNCTIONS
 from tlgrad.kernels.machine import host
-from tlgrad.kernels.numba.text import elementary_function, intrinsics, modulo
+from tlgrad.kernels.numba.text import PARTS, elementary_function, intrinsics, modulo
 
 
 def to_numba(kernel: Kernel, name: str = "kernel", numbers=None):
@@ -30,11 +30,12 @@ def to_numba(kernel: Kernel, name: str = "kernel", numbers=None):
         raise UnsupportedError("this CPU does not convert float16, so numba.njit cannot; convert to float32 first")
     source = python_text(kernel, name, numbers is not None)
     scope = {"np": np, **intrinsics(), **{f"number{k}": x for k, x in enumerate(numbers or ())}}
-    for found, type in set(re.findall(r"\b([a-z0-9_]+)_(f32|f64)\(", source)):
+    for found, type in set(re.findall(r"\b([a-z0-9_]+)_(f16|f32|f64)\(", source)):
         if found in FUNCTIONS:
             scope[f"{found}_{type}"] = elementary_function(found, type, FUNCTIONS[found].arity)
         elif found in ("remainder", "floor_divide"):
             scope |= modulo(type)
+    scope |= {part: make() for part, make in PARTS.items() if f"{part}(" in source}
     exec(compile(source, f"<tlgrad {name}>", "exec"), scope)
     function = numba.njit(scope[name], error_model="numpy")
     function.source = source

@@ -10,7 +10,8 @@ from typing import Callable
 
 from tlgrad.backends.numba_cpu.emitter import FLOATS, REGISTER, SIGNED
 from tlgrad.codegen.ir import SIZES
-from tlgrad.kernels.elementary import FUNCTIONS, render
+from tlgrad.kernels.elementary import FUNCTIONS, render, render_half
+from tlgrad.kernels.expr import to_odd
 
 #: intrinsic -> function of (emitter, operand type, handles, result type, params) giving a handle
 SCALARS: dict[str, Callable] = {}
@@ -83,6 +84,42 @@ def _fma(e, t, x, out, params):
 @scalar("copysign")
 def _copysign(e, t, x, out, params):
     return e.call_float("copysign", t, *x)
+
+
+@scalar("nextafter")
+def _nextafter(e, t, x, out, params):
+    """The next number from a towards b: a word that is one more away from zero, one less towards it."""
+    a, b = x
+    zero, whole = e.const(0.0, t), {"f16": "i16", "f32": "i32", "f64": "i64"}[t]
+    word, other = (_word(e, t, v) for v in x)
+    away = e.two("xor", "b1", compare(e, "lt", t, a, b), compare(e, "lt", t, a, zero))
+    step = e.choose(whole, away, e.const(1, whole), e.const(-1, whole))
+    least = e.two("or", whole, e.two("and", whole, other, e.const(-1 << SIZES[t] * 8 - 1, whole)),
+                  e.const(1, whole))
+    moved = e.choose(whole, compare(e, "eq", t, a, zero), least, e.two("add", whole, word, step))
+    equal = a if t == "f16" else b                       # which zero of two: as NumPy has it
+    found = e.choose(t, compare(e, "eq", t, a, b), equal, _float_of(e, t, moved))
+    return e.choose(t, e.emit(f"fcmp uno {e.type(t)} {a}, {b}"), e.const(float("nan"), t), found)
+
+
+def _half(e):
+    return "half" if e.lanes == 1 else f"<{e.lanes} x half>"
+
+
+def _word(e, t, x):
+    """The word of a float as an integer of its width."""
+    if t != "f16":
+        return e.cast("bitcast", x, t, "i32" if t == "f32" else "i64")
+    half = e.emit(f"fptrunc {e.type('f32')} {x} to {_half(e)}")
+    return e.emit(f"bitcast {_half(e)} {half} to {e.type('i16')}")
+
+
+def _float_of(e, t, word):
+    """The float of a word."""
+    if t != "f16":
+        return e.cast("bitcast", word, "i32" if t == "f32" else "i64", t)
+    half = e.emit(f"bitcast {e.type('i16')} {word} to {_half(e)}")
+    return e.emit(f"fpext {_half(e)} {half} to {e.type('f32')}")
 
 
 @scalar("real", "conj")
@@ -308,8 +345,16 @@ def _from_float(e, t, x, out):
     if out in FLOATS:
         if REGISTER[t] == REGISTER[out]:
             return e.rounded(out, x)
+        if out == "f16":
+            return e.rounded(out, to_odd(e.value(x, "f64")).handle)
         return e.cast("fpext" if out == "f64" else "fptrunc", x, t, out)
-    wide = out if out in ("i32", "i64") else "i32"
+    if out == "u64":
+        high = compare(e, "ge", t, x, e.const(2.0 ** 63, t))
+        rest = _from_float(e, t, e.choose(t, high, e.two("fsub", t, x, e.const(2.0 ** 63, t)), x), "i64")
+        return e.two("xor", "i64", rest, e.choose("i64", high, e.const(-1 << 63, "i64"), e.const(0, "i64")))
+    if out == "u32" and t == "f64":
+        return e.cast("trunc", _from_float(e, t, x, "u64"), "u64", out)
+    wide = {"i32": "i32", "i64": "i64", "u32": "i64"}.get(out, "i32")
     limit = 2.0 ** (8 * SIZES[wide] - 1)
     # below the limit: -limit - 1 rounds to -limit or is itself out of range
     inside = e.two("and", "b1", compare(e, "lt", t, x, e.const(limit, t)),
@@ -322,6 +367,8 @@ def _from_float(e, t, x, out):
 
 def elementary(e, name, types, handles):
     """The body of an elementary function from `tlgrad.kernels`."""
+    if types[0] == "f16":
+        return e.rounded("f16", render_half(name, *(e.value(h, "f32") for h in handles)).handle)
     return render(name, *(e.value(h, t) for h, t in zip(handles, types))).handle
 
 
