@@ -90,7 +90,7 @@ def _winner_jvp(find):
             winner = reshape.bind(_arg_prim(find()).bind(flat_last(x, axes), axis=0), shape=(1,))
             return y, reshape.bind(take_along_axis(flat_last(x_dot, axes), winner, 0), shape=())
         kept = tuple(k for k in range(x.ndim) if k not in axes)
-        place, nowhere = _places(x.shape, axes)
+        place, nowhere = places(x.shape, axes)
         wins = or_(eq(x, broadcast.bind(y, shape=x.shape, axes=kept)), is_nan(x))
         first = reduce_min.bind(select(wins, place, nowhere), axes=axes)
         chosen = eq(place, broadcast.bind(first, shape=x.shape, axes=kept))
@@ -98,7 +98,7 @@ def _winner_jvp(find):
     return rule
 
 
-def _places(shape, axes):
+def places(shape, axes):
     """The row-major number of each entry among those of `axes`, and the number after the last."""
     sizes = tuple(shape[a] for a in axes)
     count = prod(sizes)
