@@ -17,7 +17,7 @@ from tlgrad.api.inspecting import clear_caches
 from tlgrad.backends.numba_cpu import plan as plans
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.control.cond import cond
-from tlgrad.control.loops import iterate
+from tlgrad.control.loops import iterate, scan
 from tlgrad.control.while_loop import while_loop
 from tlgrad.core import dtypes
 from tlgrad.core.aval import make_aval
@@ -165,6 +165,50 @@ class Maker:
         return PRIMITIVES[name].bind(x, axes=axes)
 
 
+class LaterMaker(Maker):
+    """Makes a program with further kinds of steps: winners, any and all, joined and padded arrays, scans."""
+
+    def one(self, rng, pool):
+        x = pool[rng.integers(len(pool))] if rng.random() < .5 else pool[-1]
+        roll = rng.random()
+        if roll < .06 and x.ndim:
+            name = ["argmax", "argmin"][rng.integers(2)]
+            return PRIMITIVES[name].bind(x, axis=int(rng.integers(x.ndim)))
+        if roll < .11 and x.ndim:
+            count = int(rng.integers(1, x.ndim + 1))
+            axes = tuple(sorted(int(a) for a in rng.choice(x.ndim, count, replace=False)))
+            marks = PRIMITIVES["gt"](x, self.partner(rng, pool, x))
+            return PRIMITIVES[["reduce_any", "reduce_all"][rng.integers(2)]].bind(marks, axes=axes)
+        if roll < .16 and x.ndim:
+            return self.joined(rng, pool, x)
+        if roll < .26 and x.dtype.kind == "f" and x.dtype.storage.itemsize > 2:
+            return self.loop(rng, pool, x)
+        return super().one(rng, pool)
+
+    def joined(self, rng, pool, x):
+        """x beside another array, or with a border."""
+        axis = int(rng.integers(x.ndim))
+        if rng.random() < .5:
+            same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
+            return PRIMITIVES["concatenate"].bind(x, same[rng.integers(len(same))], axis=axis)
+        low, high, interior = (tuple(int(n) for n in rng.integers(0, most, x.ndim)) for most in (3, 3, 2))
+        return PRIMITIVES["pad"].bind(x, self.literal(rng, x.dtype), low=low, high=high, interior=interior)
+
+    def loop(self, rng, pool, x):
+        """A loop whose derivatives of every order are towers, perhaps one with a row for each turn."""
+        a, b, n = self.literal(rng, x.dtype), self.partner(rng, pool, x), int(rng.integers(0, 5))
+        memory = [None, None, 2][rng.integers(3)]
+
+        def turn(v):
+            return v * v * a + PRIMITIVES["sin"](v) * b if b.shape in ((), v.shape) else v * v * a
+        if rng.random() < .5 or not x.ndim or not x.shape[0]:
+            return iterate(turn, n, x, memory=memory)
+        rows = x[0]
+        carry, outs = scan(lambda c, r: (c * a + r, PRIMITIVES["tanh"](c) * r), rows, x,
+                           reverse=bool(rng.integers(2)), memory=memory)
+        return outs if rng.random() < .6 else carry
+
+
 def staged(maker: Maker):
     """The program's jaxpr and the arrays of its inputs, captured ones first."""
     avals = [make_aval(a.shape, of_storage(a.dtype)) for a in maker.arrays]
@@ -257,9 +301,13 @@ def with_gradient(jaxpr, arrays):
         return None
 
 
+#: programs from this number on have more kinds of steps, and second derivatives
+LATER = 1_000_000
+
+
 def check(seed: int) -> list[str]:
     """Differences of program number `seed`, of its jvp and of its gradient."""
-    maker = Maker(seed)
+    maker = LaterMaker(seed) if seed >= LATER else Maker(seed)
     jaxpr, arrays = staged(maker)
     found = differences(jaxpr, arrays)
     dual = with_tangents(jaxpr, arrays, np.random.default_rng(seed))
@@ -268,6 +316,9 @@ def check(seed: int) -> list[str]:
     gradient = with_gradient(jaxpr, arrays)
     if gradient is not None and not found:
         found = [f"gradient: {text}" for text in differences(*gradient)]
+    if seed >= LATER and gradient is not None and not found:
+        second = with_gradient(*gradient) if any(e.prim.name == "sweeps" for e in jaxpr.eqns) else None
+        found = [f"second gradient: {text}" for text in differences(*second)] if second else []
     return found
 
 

@@ -96,6 +96,12 @@ def test_other_derivatives(derive):
     compiled(derive(loss(forward)), c, xs)
 
 
+def test_rows_that_are_all_one_number():
+    """The one row of a scan of one turn is a literal, not an array."""
+    for n in (1, 3):
+        compiled(lambda c: tl.scan(cell, c, tl.ones((n, 1))), np.ones(1))
+
+
 def test_partial_reductions_stay_outside():
     c, xs = entries(11, (6, 50), "float64")
     for axis in (0, 1, 2):

@@ -8,8 +8,9 @@ from tlgrad.core.jaxpr import Literal
 
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 54, 250, 74
 _FILL = {"kernel": "#ebf8ff", "chain": "#ebf8ff", "contraction": "#faf5ff", "sum": "#f0fff4", "rows": "#fffaf0",
-         "primitive": "#f7fafc", "input": "#ffffff", "result": "#ffffff"}
-_TITLE = {"chain": "kernel of words", "rows": "gather, scatter", "primitive": "NumPy or library"}
+         "primitive": "#f7fafc", "join": "#fffaf0", "input": "#ffffff", "result": "#ffffff"}
+_TITLE = {"chain": "kernel of words", "rows": "gather, scatter", "join": "join, pad",
+          "primitive": "NumPy or library"}
 #: characters of the list of operations in a box
 _ROOM = 27
 

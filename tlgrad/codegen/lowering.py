@@ -179,9 +179,10 @@ class GroupLowering:
         sizes = _join(space, operands, nest, boundary)
         entries = [Input(v, "row" if v.uniform else _access(o, len(sizes)))
                    for v, o in zip(self.inputs.values(), operands)]
-        operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.tables.items()]
+        arrays = [*self.tables.items(), *self.turned.items()]
+        operands += [Operand(v.root, v, (), x.type, isinstance(v.root, Literal) or not v.contiguous)
+                     for v, x in arrays]
         entries += [Input(x, "table", len(v.shape)) for v, x in self.tables.items()]
-        operands += [Operand(v.root, v, (), x.type, not v.contiguous) for v, x in self.turned.items()]
         entries += [Input(x, "turns") for x in self.turned.values()]
         ops = live_ops(self.low.ops, {v for o in outputs for v in (o.value, o.start) if v is not None})
         kernel = Kernel(nest, len(sizes), entries, [], carry_results(ops), outputs)

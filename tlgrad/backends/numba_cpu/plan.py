@@ -24,6 +24,7 @@ from tlgrad.backends.numba_cpu.contraction import banded_product, product_of, ti
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.donation import donation, may_fail
 from tlgrad.backends.numba_cpu.facts import launch_facts
+from tlgrad.backends.numba_cpu.joins import Joins
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
@@ -81,6 +82,7 @@ class Plan:
             twice = any(may_fail(s) or runs_primitive(s) for s in self.grouping.steps)
             given = () if twice else jaxpr.memo.get("donated", ())
             self.donated = {v for k, v in enumerate(self.jaxpr.in_binders) if k in given}
+            self.joins = Joins(self)
             self.run = self._build()
 
     # -- source
@@ -105,9 +107,9 @@ class Plan:
                 self.bands.start(run[0], product)
             else:
                 {"contraction": self._contraction, "sum": self._sum, "rows": self._places,
-                 "primitive": self._host}[work](run[0].eqns[0])
+                 "join": self.joins.join, "primitive": self._host}[work](run[0].eqns[0])
         self._end_bands()
-        outs = [self._array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
+        outs = [self.array(self.grouping.view(atom)) for atom in self.jaxpr.outs]
         lines = [*self.lines, f"return [{', '.join(outs)}]"]
         if any(map(runs_primitive, self.grouping.steps)):
             lines = ["try:", *[f"    {line}" for line in lines], "except Error:", f"    {self._by_primitives()}"]
@@ -117,7 +119,7 @@ class Plan:
         exec(compile(self.source, "<tlgrad plan>", "exec"), scope)
         return scope["run"]
 
-    def _constant(self, value, stem="c") -> str:
+    def constant(self, value, stem="c") -> str:
         name = f"{stem}{len(self.constants)}"
         self.constants[name] = value
         return name
@@ -133,31 +135,31 @@ class Plan:
 
     # -- arrays
 
-    def _array(self, view: View) -> str:
+    def array(self, view: View) -> str:
         """An expression for a value as a NumPy array."""
         root = view.root
         if isinstance(root, Literal):
             data = np.ndarray(view.shape, root.value.data.dtype, root.value.data.copy(), 0,
                               tuple(0 for _ in view.shape))
             data.flags.writeable = False
-            return self._constant(data)
+            return self.constant(data)
         name = self.names[root]
         if view.whole and view.shape == root.aval.shape:
             return name
         dtype = root.aval.dtype.storage
         strides = tuple(s * dtype.itemsize for s in view.strides)
         if 0 in view.shape:
-            return self._constant(np.empty(view.shape, dtype))
-        return (f"ndarray({self._constant(view.shape)}, {self._constant(dtype)}, {name}, "
+            return self.constant(np.empty(view.shape, dtype))
+        return (f"ndarray({self.constant(view.shape)}, {self.constant(dtype)}, {name}, "
                 f"{view.offset * dtype.itemsize}, {strides})")
 
     def _host(self, eqn):
         """One equation through its primitive's meaning; one without operands is evaluated now."""
         if is_constant(eqn):
-            self.names[eqn.outs[0]] = self._constant(frozen(np.array(eqn.prim.eager(**eqn.params), order="C")))
+            self.names[eqn.outs[0]] = self.constant(frozen(np.array(eqn.prim.eager(**eqn.params), order="C")))
             return
-        impl, params = self._constant(eqn.prim.eager, "f"), self._constant(eqn.params, "p")
-        args = ", ".join(self._array(self.grouping.view(a)) for a in eqn.ins)
+        impl, params = self.constant(eqn.prim.eager, "f"), self.constant(eqn.params, "p")
+        args = ", ".join(self.array(self.grouping.view(a)) for a in eqn.ins)
         call = f"{impl}({args}{', ' if args else ''}**{params})"
         names = [f"b{len(self.names) + k}" for k in range(len(eqn.outs))]
         self.names.update(zip(eqn.outs, names))
@@ -173,9 +175,9 @@ class Plan:
         meaning = functools.partial(chained.Chained(tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform),
                                                     chain.outs), chain.results[0].aval.shape, new=allocate)
         names = [f"b{len(self.names) + k}" for k in range(len(chain.results))]
-        args = ", ".join(map(self._array, chain.views))
+        args = ", ".join(map(self.array, chain.views))
         self.names.update(zip(chain.results, names))
-        self.lines.append(f"{', '.join(names)}, = {self._constant(meaning, 'f')}({args})")
+        self.lines.append(f"{', '.join(names)}, = {self.constant(meaning, 'f')}({args})")
 
     # -- kernels
 
@@ -205,15 +207,15 @@ class Plan:
             self._donate(step, lowered, bands.alone(self.grouping, step, self.donated))
         for var in operands:
             if isinstance(var, Var) and var in bands.widths and var not in self.names:
-                self.names[var] = self._new(var.aval)
+                self.names[var] = self.joins.room(var)
         args = [self.names[o] if isinstance(o, Var) else o if isinstance(o, str) else self._copied(o)
                 for o in operands]
         ranges = parts(bands.rows, bands.cost)
-        scratch = self._bind(f"allocate(({room * len(ranges)},), {self._constant(np.dtype(np.uint8))})")
+        scratch = self.bind(f"allocate(({room * len(ranges)},), {self.constant(np.dtype(np.uint8))})")
         release, zeros = bands.cost > RELEASE, [0] * len(args)
         launches = [launcher().make(bands_kernel(), [0, n * room, *zeros], [], lo, hi, release)
                     for n, (lo, hi) in enumerate(ranges)]
-        self._run(launches, [self._constant(program, "p"), scratch, *args])
+        self._run(launches, [self.constant(program, "p"), scratch, *args])
 
     def _compiled(self, lowered: Lowered) -> Compiled:
         compiled = compile_kernel(lowered.kernel, self.origin, len(self.kernels))
@@ -226,7 +228,7 @@ class Plan:
         self._donate(step, lowered, self.donated)
         for var in lowered.outs:
             if var not in self.names:
-                self.names[var] = self._new(var.aval)
+                self.names[var] = self.joins.room(var)
             args.append(self.names[var])
         self._run(self._launches(lowered, compiled, step), args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
@@ -242,7 +244,7 @@ class Plan:
     def _by_primitives(self) -> str:
         """The line that runs the program by its primitives: they raise its first error, or give the result."""
         inputs = ", ".join(f"a{k}" for k in range(len(self.jaxpr.in_binders)))
-        return f"return {self._constant(functools.partial(evaluate_arrays, self.jaxpr), 'f')}([{inputs}])"
+        return f"return {self.constant(functools.partial(evaluate_arrays, self.jaxpr), 'f')}([{inputs}])"
 
     def _contraction(self, eqn):
         """A contraction on tiles, continuing from `init` when it has one."""
@@ -253,7 +255,7 @@ class Plan:
             run = tree_of_products(product, kernel, offsets, eqn.outs[0].aval)
             self._tree(eqn, run, args)
             return
-        out = self._new(eqn.outs[0].aval)
+        out = self.joins.room(eqn.outs[0])
         self._from_start(eqn, out, 2)
         work = prod(product.sizes)
         launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
@@ -263,7 +265,7 @@ class Plan:
         if product.swapped:                # it was written as C[b, n, m]
             batch, n, m, _ = product.sizes
             turned = f"{out}.reshape({(batch, n, m)}).transpose(0, 2, 1)"
-            out = self._bind(f"contiguous({turned}, None, 'C').reshape({eqn.outs[0].aval.shape})")
+            out = self.bind(f"contiguous({turned}, None, 'C').reshape({eqn.outs[0].aval.shape})")
         self.names[eqn.outs[0]] = out
 
     def _sides(self, eqn, product):
@@ -275,7 +277,7 @@ class Plan:
                 args.append(self.names[view.root])
                 offsets.append(view.offset * view.root.aval.dtype.itemsize)
             else:
-                args.append(self._bind(f"contiguous({self._array(view)}.transpose({side.perm}), None, 'C')"))
+                args.append(self.bind(f"contiguous({self.array(view)}.transpose({side.perm}), None, 'C')"))
                 offsets.append(0)
         return args, offsets
 
@@ -287,14 +289,14 @@ class Plan:
             if isinstance(view.root, Var):
                 args.append(self.names[view.root])
             else:
-                args.append(self._bind(f"contiguous({self._array(view)}, None, 'C')"))
+                args.append(self.bind(f"contiguous({self.array(view)}, None, 'C')"))
                 views[k] = View(view.root, view.shape, row_major(view.shape))
         found = sum_of(eqn, views)
         kernel, release = fold_kernel(found.fold), found.work > RELEASE
         if found.leaves > 1:
             self._tree(eqn, tree_of_sums(found, kernel, eqn.outs[0].aval), args)
             return
-        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+        out = self.names[eqn.outs[0]] = self.joins.room(eqn.outs[0])
         self._from_start(eqn, out, len(views))
         words = found.words_from(len(eqn.ins) == len(views))
         self._run([launcher().make(kernel, found.offsets, words, lo, hi, release)
@@ -302,13 +304,13 @@ class Plan:
 
     def _places(self, eqn):
         """A gather or scatter of rows; the primitive raises the error for a place outside."""
-        views = [self._array(self.grouping.view(a)) for a in eqn.ins]
-        arrays = [views[0], *[self._bind(f"contiguous({v}, None, 'C')") for v in views[1:]]]
+        views = [self.array(self.grouping.view(a)) for a in eqn.ins]
+        arrays = [views[0], *[self.bind(f"contiguous({v}, None, 'C')") for v in views[1:]]]
         if eqn.prim.name == "gather":
-            arrays[0] = self._bind(f"contiguous({views[0]}, None, 'C')")
-        indices = self._bind(f"contiguous({arrays[1]}, {self._constant(np.dtype(np.int64), 'd')}, 'C')")
-        flag = self._bind(f"{self._constant(np.zeros)}(1, {self._constant(np.dtype(np.int64), 'd')})")
-        out = self.names[eqn.outs[0]] = self._new(eqn.outs[0].aval)
+            arrays[0] = self.bind(f"contiguous({views[0]}, None, 'C')")
+        indices = self.bind(f"contiguous({arrays[1]}, {self.constant(np.dtype(np.int64), 'd')}, 'C')")
+        flag = self.bind(f"{self.constant(np.zeros)}(1, {self.constant(np.dtype(np.int64), 'd')})")
+        out = self.names[eqn.outs[0]] = self.joins.room(eqn.outs[0])
         scatters = eqn.prim.name == "scatter"
         if scatters:
             self.lines.append(f"{out}[...] = {arrays[0]}")
@@ -322,36 +324,36 @@ class Plan:
 
     def _tree(self, eqn, run, args):
         """A result in tree order, after its start if it has one."""
-        out = self.names[eqn.outs[0]] = self._bind(f"{self._constant(run, 'f')}({', '.join(args)})")
+        out = self.names[eqn.outs[0]] = self.bind(f"{self.constant(run, 'f')}({', '.join(args)})")
         if starts_from(eqn):
-            start = self._array(self.grouping.view(eqn.ins[-1]))
-            self.names[eqn.outs[0]] = self._bind(f"{self._constant(np.asarray)}({start} + {out})")
+            start = self.array(self.grouping.view(eqn.ins[-1]))
+            self.names[eqn.outs[0]] = self.bind(f"{self.constant(np.asarray)}({start} + {out})")
 
     def _from_start(self, eqn, out, operands):
         """Fill the result with what the sum continues from, where it has a start."""
         if len(eqn.ins) > operands:
-            self.lines.append(f"{out}[...] = {self._array(self.grouping.view(eqn.ins[operands]))}")
+            self.lines.append(f"{out}[...] = {self.array(self.grouping.view(eqn.ins[operands]))}")
 
     def _run(self, launches, args):
         """The line that runs the parts of a launch."""
         if len(launches) == 1:
-            self.lines.append(f"{self._constant(launches[0], 'k')}({', '.join(args)})")
+            self.lines.append(f"{self.constant(launches[0], 'k')}({', '.join(args)})")
         else:
-            self.lines.append(f"parallel({self._constant(launches, 'k')}, {', '.join(args)})")
+            self.lines.append(f"parallel({self.constant(launches, 'k')}, {', '.join(args)})")
 
-    def _bind(self, expression) -> str:
+    def bind(self, expression) -> str:
         """A name for an intermediate array."""
         name = f"t{len(self.lines)}"
         self.lines.append(f"{name} = {expression}")
         return name
 
-    def _new(self, aval) -> str:
+    def new(self, aval) -> str:
         """A name for an array without contents."""
-        shape, dtype = self._constant(aval.shape, "s"), self._constant(aval.dtype.storage, "d")
-        return self._bind(f"allocate({shape}, {dtype})")
+        shape, dtype = self.constant(aval.shape, "s"), self.constant(aval.dtype.storage, "d")
+        return self.bind(f"allocate({shape}, {dtype})")
 
     def _copied(self, operand) -> str:
-        return self._bind(f"{self._array(operand.view)}.copy()")
+        return self.bind(f"{self.array(operand.view)}.copy()")
 
     def _launches(self, lowered: Lowered, compiled: Compiled, step: Step) -> list:
         """Launch functions, one a thread: everything but the arrays is fixed.  A reduction over all

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from tlgrad.backends.numba_cpu.contraction import can_contract
+from tlgrad.backends.numba_cpu.joins import can_join
 from tlgrad.backends.numba_cpu.places import can_place
 from tlgrad.backends.numba_cpu.sums import can_sum
 from tlgrad.passes.groups import Step, rows_last
@@ -29,13 +30,14 @@ def work_of(run: list[Step]) -> str:
     if step.kind == "group" and not sums_alone(step):
         return "kernel"
     return ("contraction" if can_contract(eqn) else "sum" if can_sum(eqn) else "rows" if can_place(eqn)
-            else "primitive")
+            else "join" if can_join(eqn) else "primitive")
 
 
 def runs_primitive(step: Step) -> bool:
     """True for a step that no kernel does: its primitive runs, and may raise."""
     eqn = step.eqns[0]
-    return step.kind == "host" and bool(eqn.ins) and not (can_contract(eqn) or can_sum(eqn))
+    return step.kind == "host" and bool(eqn.ins) and not (
+        can_contract(eqn) or can_sum(eqn) or can_join(eqn))
 
 
 def is_constant(eqn) -> bool:
