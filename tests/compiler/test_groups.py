@@ -1,11 +1,15 @@
 """Which equations are one pass over the data."""
+import pathlib
+
 import numpy as np
 import pytest
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.backends.numba_cpu.steps import runs_primitive
+from tlgrad.passes.groups import SHORT
 
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "compiler.md"
 X = tl.tensor(np.linspace(-2, 2, 600))
 
 
@@ -38,6 +42,30 @@ def test_a_short_producer_of_one_number_is_computed_again_by_each_reader():
         return x * scale, y * scale
     shown = tl.kernels(f)(X, tl.ones((3, 5)), tl.tensor(2.0))
     assert len(shown) == 2 and all("mul" in kernel.text and "! = add" in kernel.text for kernel in shown)
+
+
+@pytest.mark.parametrize("turns, kernels", [(SHORT // 2, 2), (SHORT // 2 + 1, 3)])
+def test_a_longer_producer_is_stored(turns, kernels):
+    def f(x, y, s):
+        scale = s
+        for _ in range(turns):
+            scale = scale * s + 0.5
+        return x * scale, y * scale
+    assert launches(f, X, tl.ones((3, 5)), tl.tensor(2.0)) == kernels
+    assert f"most {SHORT} instructions" in PAGE.read_text().replace("\n", " ")
+
+
+def test_a_producer_that_is_a_result_or_an_array_is_stored():
+    def shown(x, y, s):
+        scale = s * s + 1.0
+        return x * scale, y * scale, scale
+
+    def wide(x, y):
+        z = x * x + 1.0
+        return z * 2.0, tl.sum(z * y, axis=0)
+    assert launches(shown, X, tl.ones((3, 5)), tl.tensor(2.0)) == 3
+    kernels = tl.kernels(wide)(tl.ones(40), tl.ones((30, 40)))
+    assert len(kernels) == 2 and sum(k.text.count("= add") for k in kernels) == 1
 
 
 def test_a_total_that_is_needed_before_the_next_pass_cuts():

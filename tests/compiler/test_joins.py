@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.backends.numba_cpu.plan import runs_primitive
+from tlgrad.backends.numba_cpu.steps import runs_primitive
 
 from beside_reference import compiled
 

@@ -15,7 +15,7 @@ _ALL = ("b1", *_WHOLE, *_FLOATS)
 _OPERANDS = {
     **dict.fromkeys(["add", "mul", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "select", "conj"],
                     _ALL),
-    **dict.fromkeys(["sub", "neg", "abs", "sign", "real", "integer_pow"], (*_WHOLE, *_FLOATS)),
+    "abs": _ALL, **dict.fromkeys(["sub", "neg", "sign", "real", "integer_pow"], (*_WHOLE, *_FLOATS)),
     **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction",
                      "nextafter"], _FLOATS),
     **dict.fromkeys(["is_finite", "is_nan"], _ALL),
