@@ -118,6 +118,24 @@ def test_a_hundred_scalars_lengths_lambdas_methods_and_constants_are_one_kernel_
     assert compilations(captured) <= 1
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, s: x * s + 1.25 + s * s, lambda x, s: (x * s, s * s + 0.75), lambda x, s: tl.sum(x * s) + s,
+    tl.value_and_grad(lambda x, s: tl.sum(tl.exp(x * s))), lambda x, s: tl.where(x > s, x, s - 3.5),
+    lambda x, s: tl.iterate(lambda v: v * v * s + 0.5, 10, x), lambda x, s: x[::-1] + x * s,
+    lambda x, s: tl.scan(lambda c, v: (c * s + v, c), 0.0, x), lambda x, s: tl.dot(x, x) * s,
+    lambda x, s: tl.vmap(lambda v: tl.while_loop(lambda v: v < 50.0, lambda v: v * v + 1.0, v))(x) + s],
+    ids=["scalar", "scalar_result", "sum", "gradient", "select", "fold", "reversed", "scan", "dot", "while"])
+def test_one_entry_is_the_kernel_of_several(f):
+    run = tl.run(f)
+
+    def call(n):
+        got = tl.tree.flatten(run(tl.tensor(np.linspace(0.1, 0.9, n)), 0.625))[0]
+        want = tl.tree.flatten(tl.run(f, device="reference")(tl.tensor(np.linspace(0.1, 0.9, n)), 0.625))[0]
+        assert all(map(tl.same_bits, got, want))
+    call(5)
+    assert compilations(lambda: [call(n) for n in (1, 2, 64, 1)]) == 0
+
+
 # ---- C072: an edit is seen, also by the next process ----
 
 def test_an_edited_module_is_not_answered_from_the_disk_cache(tmp_path):

@@ -7,6 +7,7 @@ inside a loop is computed once.
 """
 from __future__ import annotations
 
+from math import prod
 from typing import Callable
 
 import numpy as np
@@ -39,8 +40,13 @@ def lane_program(jaxpr: Jaxpr, space) -> bool:
     jaxpr = optimise(jaxpr)
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
     inputs = jaxpr.out_avals if space == () else (*jaxpr.in_avals, *jaxpr.out_avals)
-    return (all(squeezed(a.shape) in (space, ()) for a in inputs)
+    return (all(on_lanes(a.shape, space) for a in inputs)
             and all(lane_equation(eqn, space, makers) for eqn in jaxpr.eqns))
+
+
+def on_lanes(shape, space) -> bool:
+    """True when a value has one entry per entry of the space, or one for all."""
+    return squeezed(shape) == space or prod(shape) == 1
 
 
 def lane_equation(eqn: Eqn, space, makers) -> bool:
@@ -48,7 +54,7 @@ def lane_equation(eqn: Eqn, space, makers) -> bool:
     kind, name = eqn.prim.lower or ("", "")
     tables = name == "map" or space == () and (name in _CONTROL or name == "read")
     lanes = eqn.outs if tables else (*eqn.ins, *eqn.outs)
-    if any(squeezed(v.aval.shape) not in (space, ()) for v in lanes):
+    if not all(on_lanes(v.aval.shape, space) for v in lanes):
         return False
     if name == "read":
         return bool(eqn.ins[0].aval.size) and eqn.ins[0].aval.dtype.name != "float16" and \
@@ -88,7 +94,7 @@ def can_fold(eqn, space) -> bool:
     xs, ys = turn_arrays(eqn)
     operands = [v.aval.shape[k in xs:] for k, v in enumerate(eqn.ins)]
     results = [v.aval.shape[k in ys:] for k, v in enumerate(eqn.outs)]
-    return (all(squeezed(shape) in (space, ()) for shape in operands)
+    return (all(on_lanes(shape, space) for shape in operands)
             and all(squeezed(shape) == space for shape in results)
             and all(type_of(v.aval.dtype) is not None for v in (*eqn.ins, *eqn.outs))
             and _can_turn(eqn, space))

@@ -94,11 +94,7 @@ class GroupLowering:
 
     def __init__(self, grouping: Grouping, step: Step, wanted: set[Var]):
         self.grouping, self.step, self.wanted = grouping, step, wanted
-        #: arrays of one entry are lanes like longer ones, so that lengths share a kernel
-        self.single = step.space == () and step.reduced is None and any(
-            v.aval.shape for e in step.eqns for v in e.outs) and all(
-            e.prim.lower[0] == "elementwise" for e in (*step.uniforms, *step.eqns))
-        self.space = (1,) if self.single else step.space
+        self.space = step.space
         self.own = {v for e in (*step.uniforms, *step.eqns) for v in e.outs}
         self.values: dict = {}
         self.inputs: dict[View, Value] = {}
@@ -164,9 +160,9 @@ class GroupLowering:
         if isinstance(view.root, Literal):
             return self.low.literal(view.root)
         type = type_of(atom.aval.dtype)
-        strides = view.on_space() or (0,) * len(self.space)
-        if self.single and view.root.aval.shape:
-            strides = (1,)
+        strides = view.on_space() if squeezed(view.shape) == self.space else (0,) * len(self.space)
+        if self.space == (1,) and strides == (0,) and view.root.aval.shape:
+            strides = (1,)                     # one entry is a lane where several are
         place = View(view.root, self.space, strides, view.offset)
         if place not in self.inputs:
             self.inputs[place] = Value(type, not any(strides))

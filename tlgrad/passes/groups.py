@@ -9,6 +9,7 @@ group; groups that meet in an equation become one.  Views (`tlgrad.passes.views`
 """
 from __future__ import annotations
 
+from math import prod
 from typing import Callable
 
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var
@@ -247,6 +248,8 @@ def whole_operands(eqn: Eqn) -> set[int]:
 def reduced_axes(eqn: Eqn) -> tuple[int, ...]:
     """The axes of the index space that a reduction runs over."""
     shape, axes = eqn.ins[0].aval.shape, eqn.params["axes"]
+    if prod(shape) == 1:
+        return (0,) if axes else ()
     place = [k for k, n in enumerate(shape) if n != 1]
     return tuple(place.index(a) for a in axes if shape[a] != 1)
 

@@ -32,8 +32,8 @@ class View(NamedTuple):
         return self.offset == 0 and self.contiguous and prod(self.shape) == self.root.aval.size
 
     def on_space(self) -> tuple[int, ...]:
-        """Strides along the axes that are not of size 1."""
-        return tuple(s for n, s in zip(self.shape, self.strides) if n != 1)
+        """Strides along the axes of the index space."""
+        return tuple(s for n, s in zip(self.shape, self.strides) if n != 1) or self.strides[:1]
 
 
 @functools.lru_cache(4096)
@@ -53,8 +53,11 @@ def view_of(atom) -> View:
 
 @functools.lru_cache(4096)
 def squeezed(shape) -> tuple[int, ...]:
-    """The shape without axes of size 1: the index space of a value."""
-    return tuple(n for n in shape if n != 1)
+    """The shape without axes of size 1: the index space of a value.
+
+    One entry lies on one axis, as several do, so that lengths share a kernel; a number lies on none.
+    """
+    return tuple(n for n in shape if n != 1) or shape[:1]
 
 
 def follow(eqn: Eqn, x: View) -> View | None:
