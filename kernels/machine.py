@@ -2,12 +2,18 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
+import json
 import os
+import pathlib
 import sys
 import threading
-from typing import Any, Callable
+from importlib.util import find_spec
+from typing import Any, Callable, NamedTuple
 
+from tlgrad.kernels import image
+from tlgrad.kernels.cache import disk
 from tlgrad.kernels.fork import around
 
 #: feature sets that can be asked for instead of the host's, and a processor that has no more
@@ -56,6 +62,78 @@ def once(make: Callable) -> Callable:
     return get
 
 
+@once
+def llvm():
+    """llvmlite's binding, ready to compile for this machine."""
+    import llvmlite.binding as binding
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    for name, address in _symbols.items():
+        binding.add_symbol(name, address)
+    return binding
+
+
+#: addresses of external symbols by name
+_symbols: dict[str, int] = {}
+
+
+def add_symbols(addresses: dict[str, int]):
+    """Tell the loader where external symbols lie; before code that names them is loaded."""
+    _symbols.update(addresses)
+    if "llvmlite.binding" in sys.modules:
+        for name, address in addresses.items():
+            llvm().add_symbol(name, address)
+
+
+def address_of(symbol: str) -> int | None:
+    """Where an external symbol lies: one that was added, or one of the C library."""
+    if symbol not in _symbols:
+        function = getattr(ctypes.CDLL(None), symbol, None)
+        return function and ctypes.cast(function, ctypes.c_void_p).value
+    return _symbols[symbol]
+
+
+class Description(NamedTuple):
+    """What LLVM says of this machine and of itself: triple, name of the processor, its features as
+    ``+avx2,-sse4a,...``, versions."""
+
+    triple: str
+    cpu: str
+    features: str
+    versions: str
+
+
+def described() -> Description:
+    """The description of this machine, from disk where it is known: so a process whose kernels are on disk does
+    without LLVM."""
+    seen = _seen()
+    key = seen and disk.key("machine", *seen)
+    kept = disk.read(key) if key else None
+    if kept is not None:
+        return Description(*json.loads(kept))
+    import llvmlite
+    binding = llvm()
+    found = Description(binding.get_process_triple(), binding.get_host_cpu_name(),
+                        binding.get_host_cpu_features().flatten(),
+                        f"{binding.llvm_version_info} {llvmlite.__version__}")
+    if key:
+        disk.write(key, json.dumps(found).encode())
+    return found
+
+
+def _seen() -> tuple[str, ...] | None:
+    """What the description depends on, as the system shows it: the first processor, and the file of LLVM."""
+    try:
+        stanza = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+        package = pathlib.Path(find_spec("llvmlite").origin).parent
+        library = next((package / "binding").glob("libllvmlite*")).stat()
+    except (OSError, AttributeError, StopIteration):
+        return None
+    kinds = ("vendor_id", "cpu family", "model", "stepping", "flags")
+    lines = [line for line in stanza.splitlines() if line.startswith(kinds)]
+    return (*lines, str(package), str(library.st_size), str(library.st_mtime_ns))
+
+
 class Machine:
     """A target: its CPU name and features, vector width, compiler, and loader.
 
@@ -63,68 +141,69 @@ class Machine:
     """
 
     def __init__(self, restrict: str = ""):
-        import llvmlite
-        import llvmlite.binding as binding
-        self.binding = binding
-        arm = binding.get_process_triple().startswith(("aarch64", "arm64"))
+        triple, cpu, features, versions = described()
+        arm = triple.startswith(("aarch64", "arm64"))
         if restrict and (arm or restrict not in RESTRICTED):
             raise ValueError(f"TLGRAD_CPU={restrict}: expected " + (
                 "nothing, on an AArch64 processor" if arm else f"one of {', '.join(RESTRICTED)}, or nothing"))
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        host = binding.get_host_cpu_features()
-        self.cpu = RESTRICTED.get(restrict) or binding.get_host_cpu_name()
-        self.features = "" if restrict else host.flatten()
-        has = dict.fromkeys(["avx512f", "avx2", "f16c"], False) | dict(host)
-        level = restrict or ("avx512" if has["avx512f"] else "avx2" if has["avx2"] else "baseline")
-        self.has = FEATURES[restrict].__contains__ if restrict else lambda name: bool(has.get(name))
+        has = {name[1:] for name in features.split(",") if name.startswith("+")}
+        self.cpu, self.features = RESTRICTED.get(restrict) or cpu, "" if restrict else features
+        level = restrict or ("avx512" if "avx512f" in has else "avx2" if "avx2" in has else "baseline")
+        self.has = (FEATURES[restrict] if restrict else has).__contains__
         self.vector_bytes = {"ifma": 64, "avx512": 64, "avx2": 32}.get(level, 16)
         self.avx512 = self.vector_bytes == 64
-        self.has_f16 = arm or bool(has["f16c"]) and restrict != "baseline"
-        target = binding.Target.from_default_triple()
-        self.target, self.quick_target = [
-            target.create_target_machine(cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault",
-                                         jit=True) for level in (2, 0)]
-        self.engine = binding.create_mcjit_compiler(binding.parse_assembly(""), self.target)
-        self.key = (f"{target.triple} {self.cpu} {self.features} {binding.llvm_version_info} "
-                    f"{llvmlite.__version__} {QUICK}")
+        self.has_f16 = arm or "f16c" in has and restrict != "baseline"
+        self.key = f"{triple} {self.cpu} {self.features} {versions} {QUICK}"
+
+    @functools.cached_property
+    def target(self):
+        """LLVM's target machine."""
+        return self._made(2)
+
+    @functools.cached_property
+    def _quick_target(self):
+        return self._made(0)
+
+    def _made(self, level: int):
+        return llvm().Target.from_default_triple().create_target_machine(
+            cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault", jit=True)
+
+    @functools.cached_property
+    def _engine(self):
+        return llvm().create_mcjit_compiler(llvm().parse_assembly(""), self.target)
 
     def compile(self, text: str) -> bytes:
         """Object code of a module."""
         with compiling:
-            return self._target(text).emit_object(self.binding.parse_assembly(text))
+            return self._target(text).emit_object(llvm().parse_assembly(text))
 
     def optimised(self, text: str):
         """A module after LLVM's scalar passes at -O2, which wide integers need; loops stay as written."""
         with compiling:
-            module = self.binding.parse_assembly(text)
-            options = self.binding.create_pipeline_tuning_options(speed_level=2)
+            module = llvm().parse_assembly(text)
+            options = llvm().create_pipeline_tuning_options(speed_level=2)
             options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-            builder = self.binding.create_pass_builder(self.target, options)
+            builder = llvm().create_pass_builder(self.target, options)
             builder.getModulePassManager().run(module, builder)
             return module
 
     def assembly(self, text: str) -> str:
         """The assembly of a module, for people and tests."""
         with compiling:
-            return self._target(text).emit_assembly(self.binding.parse_assembly(text))
+            return self._target(text).emit_assembly(llvm().parse_assembly(text))
 
     def _target(self, text: str):
-        return self.quick_target if text.count("\n") >= QUICK else self.target
+        return self._quick_target if text.count("\n") >= QUICK else self.target
 
     def load(self, code: bytes, name: str) -> int:
         """Make object code executable; the address of `name`."""
         with compiling:
-            self.engine.add_object_file(self.binding.ObjectFileRef.from_data(code))
-            self.engine.finalize_object()
-            return self.engine.get_function_address(name)
-
-
-def add_symbols(addresses: dict[str, int]):
-    """Tell the loader where external symbols lie; before code that names them is loaded."""
-    import llvmlite.binding as binding
-    for name, address in addresses.items():
-        binding.add_symbol(name, address)
+            try:
+                return image.load(code, name, address_of)
+            except image.NotTaken:
+                self._engine.add_object_file(llvm().ObjectFileRef.from_data(code))
+                self._engine.finalize_object()
+                return self._engine.get_function_address(name)
 
 
 @once

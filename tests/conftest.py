@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from tlgrad import fft, linalg, special          # noqa: F401: their primitives are loaded late
 from tlgrad.core.primitive import PRIMITIVES
 from tlgrad.core.trace import EVAL, Tracer, current_trace
 from tlgrad.ops.orders import current_order

@@ -6,21 +6,17 @@ _here = _pathlib.Path(__file__).parent
 if not (_here / "kernels").exists():
     __path__.append(str(_here.parent))       # a source checkout: kernels/ lies beside tlgrad/
 
-from tlgrad import conv, errors, fft, linalg, numpy, protocols, special
+from tlgrad import errors, numpy, protocols
 from tlgrad.api.derivatives import (grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
                                     wirtinger)
-from tlgrad.api.directional import derivative, derivative_vjp
 from tlgrad.api.inspecting import aval, block, cache_info, clear_caches, eval_shape, make_jaxpr
-from tlgrad.api.jacobians import hessian, hvp, jacfwd, jacrev
 from tlgrad.api.kernels import kernels
-from tlgrad.api.precision import compare_precision
 from tlgrad.api.record import Record, record
 from tlgrad.api.run import run
 from tlgrad.api.vmap import vmap
 from tlgrad.control.checkpoint import checkpoint
 from tlgrad.control.cond import cond, switch
 from tlgrad.control.custom import custom_jvp, custom_vjp
-from tlgrad.control.implicit import fixed_point, root
 from tlgrad.control.loops import iterate, scan
 from tlgrad.control.stop import stop_gradient
 from tlgrad.control.while_loop import while_loop
@@ -48,9 +44,6 @@ from tlgrad.numpy import (abs, acos, acosh, add, all, allclose, amax, amin, any,
                           std, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot,
                           tile, top_k, trace, transpose, tril, triu, trunc, unstack, var, vecdot,
                           where, zeros, zeros_like)
-from tlgrad.numpy.blocks import (dot_general, dynamic_slice, dynamic_update_slice, gather, iota,
-                                 reverse, scatter, scatter_add, select)
-from tlgrad.numpy.minimising import argmin
 from tlgrad.ops.convert import bitcast, convert, same_bits
 from tlgrad.ops.elementary import erf, logistic
 from tlgrad.softfloat.array import environment as float_environment
@@ -64,10 +57,14 @@ __version__ = "0.1.0"
 
 
 #: loaded when they are first used, so that a small program starts fast
-_MODULES = ("image", "interop", "random", "scipy", "testing")
+_MODULES = ("conv", "fft", "image", "interop", "krylov", "linalg", "random", "scipy", "special", "testing")
 _NAMES = {name: module for module, names in {
-    "frontend.foreign": "from_numba", "frontend.indexed": "Program", "frontend.mapping": "map zip",
-    "frontend.recursive": "recurrence",
+    "api.directional": "derivative derivative_vjp", "api.jacobians": "hessian hvp jacfwd jacrev",
+    "api.precision": "compare_precision", "control.implicit": "fixed_point root",
+    "numpy.blocks": "dot_general dynamic_slice dynamic_update_slice gather iota "
+                    "reverse scatter scatter_add select",
+    "numpy.minimising": "argmin", "frontend.foreign": "from_numba", "frontend.indexed": "Program",
+    "frontend.mapping": "map zip", "frontend.recursive": "recurrence",
     "patterns": "einsum expand explain pack parse_shape rearrange reduce unpack"}.items()
     for name in names.split()}
 

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.metadata
 import platform
 import sys
 
 import tlgrad as tl
+from tlgrad.api.fast import native_calls
+from tlgrad.api.run import Run
 from tlgrad.core import execute
 from tlgrad.errors import UnsupportedError
 from tlgrad.tour import run_tour
@@ -46,6 +49,12 @@ def warmup() -> int:
         return 1
     for name in engine.warmup():
         print(f"  {name}")
+    native_calls(Run)
+    print("  native call")
+    for dtype in (tl.float32, tl.float64):
+        for axis in (0, 1):
+            tl.run(functools.partial(tl.sum, axis=axis))(tl.ones((64, 128), dtype))
+            print(f"  sum along axis {axis} {dtype}")
     return 0
 
 

@@ -16,16 +16,20 @@ import importlib
 import numpy as np
 
 import tlgrad.numpy as tn
-from tlgrad import conv, fft, linalg, special
 from tlgrad.core.loading import when_loaded
 from tlgrad.core.source import user_source
 from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ConcretizationError, MutationError, UnsupportedError
+from tlgrad.kernels.later import Later
 from tlgrad.ops.convert import convert
 
+special = Later("tlgrad.special")
 #: namespaces of NumPy and where their functions live here
-_NAMESPACES = {"numpy": tn, "numpy.linalg": linalg, "numpy.fft": fft}
+_NAMESPACES = {"numpy": tn, "numpy.linalg": Later("tlgrad.linalg"), "numpy.fft": Later("tlgrad.fft")}
+#: what `tlgrad.numpy` shows of the layers above it, loaded when it is first used
+_ABOVE = {"linalg": ("tlgrad.linalg", ""), "fft": ("tlgrad.fft", ""), "special": ("tlgrad.special", ""),
+          "convolve": ("tlgrad.conv", "convolve"), "correlate": ("tlgrad.conv", "correlate")}
 
 #: NumPy functions that ask a question of an array without computing with it
 _PLAIN = {"shape", "ndim", "size", "may_share_memory", "shares_memory"}
@@ -232,8 +236,7 @@ def _meet_einops(backends) -> None:
 
 def attach() -> None:
     """Complete `Value` with the protocols and methods; called once, below."""
-    tn.special = special
-    tn.linalg, tn.fft, tn.convolve, tn.correlate = linalg, fft, conv.convolve, conv.correlate
+    tn.LATER.update(_ABOVE)
     for name, method in _METHODS.items():
         setattr(Value, name, method)
     when_loaded("einops._backends", _meet_einops)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..expr import Numpy, Value
 from ..expr.llvm import LLVM, link, module
-from ..machine import add_symbols, compiling, once
+from ..machine import add_symbols, compiling, llvm, once
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
@@ -137,9 +137,7 @@ def host():
 
     An engine owns its target machine and frees it, so every engine needs one of its own.
     """
-    import llvmlite.binding as binding
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
+    binding = llvm()
     features = binding.get_host_cpu_features()
     make = functools.partial(binding.Target.from_default_triple().create_target_machine,
                              cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True)

@@ -88,10 +88,50 @@ def test_without_a_folder_programs_run(tmp_path):
     assert run("")[0][:2] == ["[3.0,", "5.0]"]
 
 
+FIRST = """
+import numpy as np, tlgrad as tl
+for dtype in ("float32", "float64"):
+    x, w = tl.ones((70, 90), dtype), tl.ones((90, 80), dtype)
+    for order in ("ordered", "fused"):
+        assert tl.run(tl.matmul, order=order)(x, w).tolist() == [[90.0] * 80] * 70
+    assert tl.run(lambda x: tl.sum(x, axis=0))(x).tolist() == [70.0] * 90
+    assert tl.run(lambda x: tl.transpose(x))(x).shape == (90, 70)
+    f = tl.run(lambda x: x * 0.3)
+    for _ in range(6):
+        f(x[0, :3])
+print([r for r in tl.cache_info().reasons if "library kernel" in r])
+"""
+
+
+def test_after_a_warmup_no_library_kernel_is_compiled_and_at_first_use_it_is_kept(tmp_path):
+    def out(*arguments, folder):
+        env = {**os.environ, "TLGRAD_CACHE_DIR": str(tmp_path / folder)}
+        return subprocess.run([sys.executable, *arguments], env=env, stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+    names = out("-m", "tlgrad", "warmup", folder="warmed")
+    assert "contraction f32 ordered" in names and "native call" in names
+    assert out("-c", FIRST, folder="warmed").strip() == "[]"
+    first = out("-c", FIRST, folder="used")
+    assert all(name in first for name in ("tlgrad_launch", "contract_f64_fused", "tlgrad_call"))
+    assert out("-c", FIRST, folder="used").strip() == "[]"
+
+
 @pytest.fixture
 def nothing_on_disk(tmp_path, monkeypatch):
     tl.run(lambda x: x + 1)(tl.tensor([1.0]))         # what all programs share is loaded
     monkeypatch.setattr(disk, "folder", tmp_path / "empty")
+
+
+def test_clearing_forgets_kernels_and_on_request_their_entries(nothing_on_disk):
+    x, f = tl.tensor([1.0, 2.0]), lambda x: x * 0.11 - x / 1.3
+    assert tl.run(f)(x).tolist() == f(x).tolist()
+    entries = list(disk.folder.iterdir())
+    assert len(entries) == 1 and entries[0].stat().st_mode & 0o077 == 0 == disk.folder.stat().st_mode & 0o077
+    tl.clear_caches()
+    assert tl.cache_info() == (0, 0, 0, 0, 0, ()) and tl.run(f)(x).tolist() == f(x).tolist()
+    assert tl.cache_info().compiles == 0          # machine code stays loaded
+    tl.clear_caches(disk=True)
+    assert list(disk.folder.iterdir()) == [] and tl.run(f)(x).tolist() == f(x).tolist()
 
 
 def test_every_compilation_has_a_reason(nothing_on_disk):

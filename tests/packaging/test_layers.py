@@ -39,6 +39,8 @@ def rank_of(module):
 
 
 def imported(node):
+    if isinstance(node, ast.Call):                         # Later("module")
+        return [node.args[0].value] if getattr(node.func, "id", "") == "Later" else []
     if isinstance(node, ast.Import):
         return [a.name for a in node.names]
     return [node.module, *[f"{node.module}.{a.name}" for a in node.names]] if node.module else []
@@ -48,7 +50,7 @@ def imported(node):
 def test_module_imports_downward_only(path):
     own = rank_of(module_name(path))
     tree = ast.parse(path.read_text())
-    upward = [name for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))
+    upward = [name for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))
               for name in imported(node) if name.startswith("tlgrad.") and own is not None
               and (rank_of(name) or 0) > own]
     assert upward == []

@@ -6,11 +6,14 @@ from typing import Callable
 
 from tlgrad.backends.numba_cpu.kernels import llvm_text
 from tlgrad.kernels.machine import host
-from tlgrad.backends.numba_cpu.njit import numbers_of, to_numba
 from tlgrad.backends.numba_cpu.plan import Plan
-from tlgrad.codegen.python_text import python_text
 from tlgrad.api.inspecting import make_jaxpr
-from tlgrad.api.picture import draw
+from tlgrad.core.source import check_callable
+from tlgrad.kernels.later import Later
+
+njit = Later("tlgrad.backends.numba_cpu.njit")
+python_text = Later("tlgrad.codegen.python_text")
+picture = Later("tlgrad.api.picture")
 
 
 class KernelView:
@@ -32,7 +35,7 @@ class KernelView:
     @property
     def python(self) -> str:
         """Plain Python source of the same loops."""
-        return python_text(self.lowered.kernel)
+        return python_text.python_text(self.lowered.kernel)
 
     def to_numba(self, fixed: bool = True):
         """The loops compiled by numba.njit, a function of (inputs..., outputs..., sizes...).
@@ -41,7 +44,7 @@ class KernelView:
         the sizes.  Arrays of float16 are passed as uint16.  Raises UnsupportedError for float16 on a CPU
         that does not convert it.
         """
-        return to_numba(self.lowered.kernel, numbers=numbers_of(self.lowered) if fixed else None)
+        return njit.to_numba(self.lowered.kernel, numbers=njit.numbers_of(self.lowered) if fixed else None)
 
     def __repr__(self):
         return self.text
@@ -60,7 +63,7 @@ class Kernels(tuple):
         return "\n\n".join([*map(repr, self), self.steps])
 
     def _repr_svg_(self):
-        return draw(self.plan)
+        return picture.draw(self.plan)
 
 
 def kernels(f: Callable) -> Callable:
@@ -74,6 +77,8 @@ def kernels(f: Callable) -> Callable:
       v3:f64 = add v2 v1
       store v3
     """
+    check_callable(f, "kernels")
+
     @functools.wraps(f)
     def shown(*args, **kwargs) -> Kernels:
         plan = Plan(make_jaxpr(f)(*args, **kwargs).jaxpr)

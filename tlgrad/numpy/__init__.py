@@ -12,9 +12,6 @@ from tlgrad.core.dtypes import (bfloat16, complex64, complex128, float16, float3
                                 int16, int32, int64, uint8, uint16, uint32, uint64)
 from tlgrad.core.dtypes import bool_
 from tlgrad.core.dtypes import bool_ as bool
-from tlgrad.numpy.activations import (glu, hard_sigmoid, hard_silu, hard_swish, log1mexp, logmeanexp,
-    scaled_dot_product_attention, soft_sign, sparse_plus, sparse_sigmoid, squareplus, standardize, swish)
-from tlgrad.numpy.counting import (histogram2d, histogramdd, mask_indices, packbits, unpackbits)
 from tlgrad.numpy.creation import (arange, array, asarray, ascontiguousarray, asfarray, copy, empty,
     empty_like, eye, from_dlpack, full, full_like, geomspace, identity, indices, linspace, logspace,
     meshgrid, ones, ones_like, tri, tril, triu, zeros, zeros_like)
@@ -38,33 +35,21 @@ from tlgrad.numpy.exponentials import (celu, elu, gelu, hard_tanh, leaky_relu, l
 from tlgrad.numpy.norms import (norm, vector_norm)
 from tlgrad.numpy.ordering import (argpartition, argsort, digitize, lexsort, partition,
     searchsorted, sort, sort_complex, top_k)
-from tlgrad.numpy.polynomials import (bartlett, blackman, cumulative_trapezoid, gradient, hamming,
-    hanning, i0, interp, kaiser, polyadd, polyder, polyint, polymul, polysub, polyval, trapezoid,
-    unwrap, vander)
 from tlgrad.numpy.products import (cross, dot, inner, kron, matmul, matvec, outer, tensordot, vdot,
     vecdot, vecmat)
 from tlgrad.numpy.reductions import (all, amax, amin, any, argmax, argmin, average, count_nonzero,
     cumprod, cumsum, cumulative_prod, cumulative_sum, max, mean, min, prod, ptp, std, sum, var)
 from tlgrad.numpy.repeating import (delete, dsplit, hsplit, insert, ndim, pad, repeat, resize,
     shape, size, tile, trim_zeros, vsplit)
-from tlgrad.numpy.roots import (apply_along_axis, apply_over_axes, asanyarray, c_,
-    diag_indices_from, fromfunction, index_exp, isscalar, ix_, mgrid, ogrid, poly,
-    polydiv, polyfit, r_, real_if_close, roots, s_, tril_indices_from, triu_indices_from)
 from tlgrad.numpy.selection import (argwhere, choose, compress, diag, diag_indices, diagflat,
     diagonal, extract, fill_diagonal, flatnonzero, nonzero, one_hot, piecewise, put_along_axis,
     ravel_multi_index, select, take, take_along_axis, tril_indices, triu_indices, unravel_index,
     where)
-from tlgrad.numpy.sets import (array_equal, array_equiv, in1d, intersect1d, isin, setdiff1d,
-    setxor1d, union1d, unique, unique_all, unique_counts, unique_inverse, unique_values)
 from tlgrad.numpy.shaping import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block,
     broadcast_arrays, broadcast_shapes, broadcast_to, column_stack, concat, concatenate, dstack,
     expand_dims, flip, fliplr, flipud, hstack, matrix_transpose, moveaxis, permute_dims, ravel,
     reshape, roll, rollaxis, rot90, row_stack, split, squeeze, stack, swapaxes, transpose, unstack,
     vstack)
-from tlgrad.numpy.statistics import (bincount, corrcoef, cov, histogram, histogram_bin_edges,
-    median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
-    nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
-from tlgrad.numpy.words import (bitwise_count, frexp, gcd, lcm, ldexp, modf, spacing)
 
 newaxis = None
 euler_gamma = 0.5772156649015329
@@ -91,8 +76,34 @@ EVERYDAY = (
     "softmax", "log_softmax", "relu", "sigmoid", "softplus", "silu", "gelu")
 
 
+#: name -> (module, its name there), loaded when it is first used; `tlgrad.protocols` adds what lies above
+LATER = {name: (f"tlgrad.numpy.{module}", name) for module, names in {
+    "activations": "glu hard_sigmoid hard_silu hard_swish log1mexp logmeanexp scaled_dot_product_attention "
+        "soft_sign sparse_plus sparse_sigmoid squareplus standardize swish",
+    "contracting": "einsum",
+    "counting": "histogram2d histogramdd mask_indices packbits unpackbits",
+    "polynomials": "bartlett blackman cumulative_trapezoid gradient hamming hanning i0 interp kaiser polyadd "
+        "polyder polyint polymul polysub polyval trapezoid unwrap vander",
+    "rootfinding": "apply_along_axis apply_over_axes asanyarray c_ diag_indices_from fromfunction index_exp "
+        "isscalar ix_ mgrid ogrid poly polydiv polyfit r_ real_if_close roots s_ tril_indices_from "
+        "triu_indices_from",
+    "sets": "array_equal array_equiv in1d intersect1d isin setdiff1d setxor1d union1d unique unique_all "
+        "unique_counts unique_inverse unique_values",
+    "statistics": "bincount corrcoef cov histogram histogram_bin_edges median nanargmax nanargmin nancumprod "
+        "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum "
+        "nanvar percentile quantile",
+    "words": "bitwise_count frexp gcd lcm ldexp modf spacing",
+}.items() for name in names.split()}
+
+
 def __getattr__(name):
-    """`einsum` is loaded, with the patterns, when it is first used."""
-    if name == "einsum":
-        return _import_module("tlgrad.numpy.contracting").einsum
-    raise AttributeError(f"module 'tlgrad.numpy' has no attribute {name!r}")
+    if name not in LATER:
+        raise AttributeError(f"module 'tlgrad.numpy' has no attribute {name!r}")
+    module, its_name = LATER[name]
+    found = _import_module(module)
+    globals()[name] = found = getattr(found, its_name) if its_name else found
+    return found
+
+
+def __dir__():
+    return [*globals(), *LATER]

@@ -92,11 +92,8 @@ def _quick(name, fmt, arrays, shape):
         return small.evaluate(name, fmt, *arrays) if out is None else out
     if name in fast.catalogue.ARITHMETIC:
         return fast.arithmetic(name, fmt, arrays, shape)
-    return _elementary(name, fmt, arrays) if name in FUNCTIONS else None
-
-
-#: elementary functions with a kernel, of binary128 or of small formats
-FUNCTIONS = {*fast.catalogue.FUNCTIONS, *fast.carried.FUNCTIONS}
+    of_some_format = name in fast.catalogue.FUNCTIONS or name in fast.carried.FUNCTIONS
+    return _elementary(name, fmt, arrays) if of_some_format else None
 
 
 def _elementary(name, fmt, arrays):

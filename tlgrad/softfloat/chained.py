@@ -8,7 +8,8 @@ import numpy as np
 from tlgrad.softfloat import array, fast
 from tlgrad.softfloat.format import Binary
 
-MASK = fast.chains.MASK
+#: what `kernels.softfloat.chains`, which is loaded late, calls bool
+MASK = "b"
 _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not,
           "eq": np.equal, "ne": np.not_equal}
 

@@ -11,12 +11,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from tlgrad.kernels.softfloat import carried, catalogue, chains, narrow
-from tlgrad.kernels.softfloat.catalogue import Layout, Narrow
+from tlgrad.kernels.later import Later
 from tlgrad.softfloat import small
 from tlgrad.softfloat.format import Binary, binary64, binary128
 from tlgrad.softfloat.storage import dtype_of
 
+carried, catalogue, chains, narrow = (Later("tlgrad.kernels.softfloat.carried"),
+                                      Later("tlgrad.kernels.softfloat.catalogue"),
+                                      Later("tlgrad.kernels.softfloat.chains"),
+                                      Later("tlgrad.kernels.softfloat.narrow"))
 WARM = 4096
 #: a chain is compiled for one program: it has to see this many times as many elements
 CHAIN = 8
@@ -32,9 +35,9 @@ def covers(fmt: Binary) -> bool:
 
 
 @lru_cache(maxsize=None)
-def layout(fmt: Binary) -> Layout:
+def layout(fmt: Binary) -> catalogue.Layout:
     """The numbers of a format that kernels need."""
-    return Layout(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize)
+    return catalogue.Layout(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize)
 
 
 def worth(key, size) -> bool:
@@ -72,9 +75,9 @@ def arithmetic(name, fmt, arrays, shape):
 
 
 @lru_cache(maxsize=None)
-def narrow_layout(fmt: Binary) -> Narrow:
+def narrow_layout(fmt: Binary) -> catalogue.Narrow:
     """The numbers of a small format that kernels need."""
-    return Narrow(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize, fmt.inf, fmt.nan, fmt.max,
+    return catalogue.Narrow(fmt.E, fmt.F, fmt.bias, 8 * fmt.itemsize, fmt.inf, fmt.nan, fmt.max,
                   fmt.has_negative_zero)
 
 

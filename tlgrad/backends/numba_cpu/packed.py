@@ -14,17 +14,14 @@ from math import prod
 from tlgrad.core.dtypes import bfloat16
 from tlgrad.core.jaxpr import Eqn, Var
 from tlgrad.kernels.elementary import FUNCTIONS as ELEMENTARY
-from tlgrad.kernels.softfloat import carried
-from tlgrad.kernels.softfloat.catalogue import ARITHMETIC, FUNCTIONS
-from tlgrad.kernels.softfloat.chains import LOGIC
-from tlgrad.kernels.softfloat.narrow import OPERATIONS
-from tlgrad.kernels.softfloat.ordering import CHOICES, PREDICATES
+from tlgrad.kernels.later import Later
 from tlgrad.passes.groups import Grouping, Step, found
-from tlgrad.softfloat import small
+from tlgrad.softfloat import fast, small
 from tlgrad.softfloat.chained import MASK
 from tlgrad.softfloat.fast import chained
 from tlgrad.softfloat.format import Binary, binary64, binary128
 
+ordering = Later("tlgrad.kernels.softfloat.ordering")
 #: equations in a kernel: more of them would not stay in registers
 LONGEST = 24
 #: steps after the first of a run that may join it
@@ -71,7 +68,7 @@ def _family(step: Step) -> Binary | str | None:
     """What a run with this step computes: a wide format, "small" ones, only masks; None: no run has it."""
     eqn = step.eqns[0]
     if step.kind == "group":
-        logic = all(e.prim.name in LOGIC and all(a.aval.dtype.kind == "b" for a in (*e.ins, *e.outs))
+        logic = all(all(a.aval.dtype.kind == "b" for a in (*e.ins, *e.outs)) and e.prim.name in fast.chains.LOGIC
                     and e.outs[0].aval.shape == eqn.outs[0].aval.shape for e in step.eqns)
         return MASK if logic and not step.uniforms and step.reduced is None else None
     if step.kind != "host" or len(eqn.outs) != 1 or not eqn.outs[0].aval.shape or not _steps_of(eqn):
@@ -109,12 +106,14 @@ def _steps_of(eqn: Eqn) -> list[tuple] | None:
 def _names(result):
     """The operations with results of a dtype that a run may have."""
     if result.kind == "b":
-        return PREDICATES
+        return ordering.PREDICATES
     if result is bfloat16:
-        return {**OPERATIONS, **CHOICES, **{n: a for n, a in carried.FUNCTIONS.items() if ELEMENTARY[n].rounded}}
+        return {**fast.narrow.OPERATIONS, **ordering.CHOICES,
+                **{n: a for n, a in fast.carried.FUNCTIONS.items() if ELEMENTARY[n].rounded}}
     if small.fits(result.format):
-        return {**OPERATIONS, **CHOICES, **carried.FUNCTIONS}
-    return {**ARITHMETIC, **CHOICES, **(FUNCTIONS if result.format is binary128 else {})}
+        return {**fast.narrow.OPERATIONS, **ordering.CHOICES, **fast.carried.FUNCTIONS}
+    functions = fast.catalogue.FUNCTIONS if result.format is binary128 else {}
+    return {**fast.catalogue.ARITHMETIC, **ordering.CHOICES, **functions}
 
 
 def _squarings(n):
