@@ -92,7 +92,7 @@ def report(title: str, timings: dict[str, Timing], ratios: dict[str, tuple[str, 
         print(f"  {name:{width}}  {t.text()}")
     for name, value in (extra or {}).items():
         print(f"  {name}: {value}")
-    content = {"title": title, "ratios": found, "extra": extra or {},
+    content = {"title": title, "ratios": found, "pairs": ratios or {}, "extra": extra or {},
                "timings": {n: t._asdict() for n, t in timings.items()}}
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{title}.json").write_text(json.dumps(content, indent=1))

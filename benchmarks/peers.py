@@ -1,7 +1,9 @@
-"""tlgrad beside its peers, one thread: ``python3 -m benchmarks peers [W1 .. W7 escape scan rows] [rounds=9]``.
+"""tlgrad beside its peers, one thread:
+
+    python3 -m benchmarks peers [W1 .. W7 escape scan rows threads recompiles] [rounds=9]
 
 A peer that is not installed is reported as missing.  All contenders of a workload are timed in
-turn, round by round, in CPU time on one pinned CPU (W6: wall time of processes); a ratio is peer /
+turn, round by round, in CPU time on one pinned CPU (W6 and threads: wall time); a ratio is peer /
 tlgrad (above 1: tlgrad is faster), of medians, and of minima.
 """
 from __future__ import annotations
@@ -20,16 +22,19 @@ def restart_single_threaded(command, arguments):
         env = {**os.environ, **SINGLE, "TLGRAD_BENCH_SINGLE": "1"}
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", command, *arguments], env)
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        cpus = os.sched_getaffinity(0)
+        os.environ["TLGRAD_BENCH_CPUS"] = " ".join(map(str, sorted(cpus)))
+        os.sched_setaffinity(0, {max(cpus)})
 
 
 def main(arguments):
     """Run the workloads named, or all."""
     restart_single_threaded("peers", arguments)
     from benchmarks import (peers_arrays, peers_calls, peers_escape, peers_functions, peers_loops, peers_rows,
-                            peers_training)
+                            peers_threads, peers_training)
     works = {**peers_arrays.WORKS, **peers_calls.WORKS, **peers_training.WORKS,
-             **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS, **peers_rows.WORKS}
+             **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS,
+             **peers_rows.WORKS, **peers_threads.WORKS}
     rounds = next((int(a[7:]) for a in arguments if a.startswith("rounds=")), 9)
     chosen = [a for a in arguments if a in works] or list(works)
     for name in chosen:

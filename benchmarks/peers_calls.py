@@ -11,11 +11,12 @@ import time
 import numpy as np
 
 import tlgrad as tl
-from benchmarks.harness import Case, measure, report, seconds
+from benchmarks.harness import Case, measure, report, seconds, summarize
 from benchmarks.peers_report import compare, jax, torch
 from tlgrad.backends.numba_cpu.plan import Plan
 
 CALLS = 2000
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def w5(rounds: int):
@@ -58,12 +59,14 @@ def w6(rounds: int):
             """One process; byte code is kept, as in an installed package."""
             env = {**os.environ, "TLGRAD_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": "",
                    "PYTHONPYCACHEPREFIX": str(pathlib.Path(folder, "bytecode"))}
-            subprocess.run([sys.executable, "-c", code], check=True, env=env)
+            return subprocess.run([sys.executable, "-c", code], check=True, env=env, cwd=ROOT, text=True,
+                                  stdout=subprocess.PIPE).stdout
         process(TLGRAD, warm)
         cases = [Case("tlgrad cold", lambda: process(TLGRAD)),
                  Case("tlgrad warm disk", lambda: process(TLGRAD, warm)),
                  Case("python", lambda: process("pass")), Case("numpy", lambda: process("import numpy"))]
         pairs = {}
+        first_layer(process, warm, rounds)
         if jax() is not None:
             cases.append(Case("jax", lambda: process(JAX)))
             pairs = {"tlgrad cold / jax": ("tlgrad cold", "jax"),
@@ -73,6 +76,47 @@ def w6(rounds: int):
                                                           for k, (a, b) in pairs.items()})
     for size in (30, 300, 2000, 5000, 20_000):
         print(f"  plan of {size} operations: {compile_time(size)}")
+
+
+FIRST = """
+import time
+from benchmarks import peers_training as mlp
+params, x, y = mlp.problem()
+def timed(f):
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+"""
+FIRST_TLGRAD = FIRST + """
+import tlgrad as tl
+x, w, b = map(tl.tensor, (x, *params[:2]))
+layer = timed(lambda: tl.run(lambda x, w, b: tl.maximum(tl.matmul(x, w) + b, 0))(x, w, b))
+print(layer, timed(mlp.tlgrad_step("ordered", params, x, y)))
+"""
+FIRST_JAX = FIRST + """
+import jax
+x, w, b = map(jax.numpy.asarray, (x, *params[:2]))
+layer = timed(lambda: jax.jit(lambda x, w, b: jax.numpy.maximum(x @ w + b, 0))(x, w, b).block_until_ready())
+print(layer, timed(mlp.jax_step(jax, params, x, y)))
+"""
+
+
+def first_layer(process, warm, rounds: int):
+    """What the first layer and the first training step of the MLP of W7 wait for, in a fresh process."""
+    codes = {"tlgrad cold": (FIRST_TLGRAD, ""), "tlgrad warm": (FIRST_TLGRAD, warm)}
+    if jax() is not None:
+        codes["jax"] = (FIRST_JAX, "")
+    times: dict[str, list[float]] = {}
+    for code, cache in codes.values():
+        process(code, cache)
+    for _ in range(max(rounds // 2, 5)):
+        for name, (code, cache) in codes.items():
+            for part, t in zip(("layer", "step"), map(float, process(code, cache).split())):
+                times.setdefault(f"{name} {part}", []).append(t)
+    timings = {name: summarize(found, 1) for name, found in times.items()}
+    pairs = {f"jax {part} to {kind} / tlgrad": (f"jax {part}", f"tlgrad {kind} {part}")
+             for part in ("layer", "step") for kind in ("cold", "warm")} if "jax" in codes else {}
+    report("W6 first layer and step of an MLP", timings, pairs)
 
 
 def compile_time(size: int) -> str:
@@ -88,26 +132,42 @@ def compile_time(size: int) -> str:
     return f"{seconds(time.perf_counter() - wall)}, CPU {seconds(time.process_time() - cpu)}"
 
 
+class Model:
+    """A method that is run."""
+
+    scale = 0.7
+
+    @tl.run
+    def method(self, x):
+        """With a bound value."""
+        return x * self.scale - x * x / 1.3
+
+
 def recompiles(_rounds: int):
     """How many compilations 100 variants of one call cost."""
-    variants = {
-        "100 Python scalars": lambda f, k: f(tl.tensor(np.ones(5)), float(k)),
-        "100 lengths": lambda f, k: f(tl.tensor(np.ones(k + 1)), 2.0)}
-    for name, call in variants.items():
-        f = tl.run(lambda x, s: x * s + 1.0 + s * s)
-        before = tl.cache_info().compiles + tl.cache_info().disk_hits
-        for k in range(100):
-            call(f, k)
-        print(f"  {name}: {tl.cache_info().compiles + tl.cache_info().disk_hits - before} compilations")
-    before = tl.cache_info().compiles + tl.cache_info().disk_hits
-    for k in range(100):
-        tl.run(lambda x: x / 3.0 - x)(tl.tensor(np.ones(5)))
-    print(f"  100 fresh equal lambdas: {tl.cache_info().compiles + tl.cache_info().disk_hits - before}")
-    before = tl.cache_info().compiles + tl.cache_info().disk_hits
-    for k in range(100):
+    x, model = tl.tensor(np.ones(5)), Model()
+    shared = tl.run(lambda x: x + 3.5)
+    for _ in range(10):
+        shared(x)                              # what all programs share is loaded
+    scalars = tl.run(lambda x, s: x * s - 1.0 - s * s)
+    lengths = tl.run(lambda x, s: x * s + 1.0 + s * s)
+
+    def captured(k):
         scale = 0.5 + k
-        tl.run(lambda x: x / scale - x - x)(tl.tensor(np.ones(5)))
-    print(f"  100 captured constants: {tl.cache_info().compiles + tl.cache_info().disk_hits - before}")
+        return tl.run(lambda x: x / scale - x - x)(x)
+    variants = {
+        "100 Python scalars": lambda k: scalars(x, float(k)),
+        "100 lengths": lambda k: lengths(tl.tensor(np.ones(k + 1)), 2.0),
+        "100 fresh equal lambdas": lambda k: tl.run(lambda x: x / 3.0 - x)(x),
+        "100 bound-method calls": lambda k: model.method(x),
+        "100 captured constants": captured}
+    for name, call in variants.items():
+        before = tl.cache_info()
+        for k in range(100):
+            call(k)
+        now = tl.cache_info()
+        print(f"  {name}: {now.compiles + now.disk_hits - before.compiles - before.disk_hits} compiled, "
+              f"{now.traces - before.traces} traced")
 
 
 WORKS = {"W5": w5, "W6": w6, "recompiles": recompiles}

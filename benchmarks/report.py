@@ -1,6 +1,7 @@
 """A picture of the ratios: ``python3 -m benchmarks report [FILE.svg]``, after ``peers``.
 
-Every bar is peer / tlgrad on a logarithmic scale; right of the line tlgrad is faster.
+Every bar is peer / tlgrad on a logarithmic scale; right of the line tlgrad is faster.  The thin line
+over a bar goes from quartile to quartile; grey bars compare with a limit of the machine.
 """
 from __future__ import annotations
 
@@ -8,55 +9,96 @@ import html
 import json
 import math
 import pathlib
+from typing import NamedTuple
 
 from benchmarks.harness import RESULTS
 
-ROW, LEFT, WIDTH, SPAN = 18, 470, 980, 5.0
+ROW, LEFT, RIGHT, TOP, DOUBLE = 17, 210, 60, 70, 68
+FASTER, SLOWER, LIMIT = "#2a7f62", "#b5533c", "#8a8f98"
+CAPTION = ("Time of a peer / time of tlgrad: medians, and their quartiles as a thin line",
+           "green: tlgrad is faster; red: slower; grey: share of a limit of the machine")
 
 
-def ratios() -> list[tuple[str, str, float]]:
-    """(workload, peer, ratio) of every result that compares with tlgrad."""
+class Row(NamedTuple):
+    """A bar: workload, peer, ratio, and the ratios of the quartiles."""
+    title: str
+    peer: str
+    ratio: float
+    low: float
+    high: float
+
+
+def rows() -> list[Row]:
+    """Every result that compares with tlgrad, workload by workload."""
     found = []
-    for path in sorted(RESULTS.glob("W*.json")):
+    for path in sorted(RESULTS.glob("[Wes]*.json")):
         content = json.loads(path.read_text())
-        for name, ratio in content["ratios"].items():
-            if name.endswith("/ tlgrad"):
-                found.append((content["title"], name.removesuffix(" / tlgrad"), ratio))
+        for name, (peer, mine) in content.get("pairs", {}).items():
+            if "tlgrad" in peer:
+                name, peer, mine = f"{mine} to {peer.removeprefix('tlgrad ')}", mine, peer
+            if "tlgrad" in mine and "tlgrad" not in peer:
+                a, b = (content["timings"][x] for x in (peer, mine))
+                found.append(Row(content["title"], name.removesuffix(" / tlgrad"), a["median"] / b["median"],
+                                 a["low"] / b["high"], a["high"] / b["low"]))
     return found
 
 
-def place(ratio: float) -> float:
-    """The x coordinate of a ratio: powers of two are evenly spaced."""
-    middle = (LEFT + WIDTH) / 2
-    scaled = max(-SPAN, min(SPAN, math.log2(ratio)))
-    return middle + scaled * (WIDTH - LEFT) / (2 * SPAN)
+class Picture:
+    """Bars under the headings of their workloads."""
 
+    def __init__(self, bars: list[Row]):
+        powers = [math.log2(bar.ratio) for bar in bars]
+        self.first, self.last = math.floor(min(*powers, -1)), math.ceil(max(*powers, 1))
+        self.width = LEFT + (self.last - self.first) * DOUBLE + RIGHT
+        self.y, self.parts = TOP, []
+        title = ""
+        for bar in bars:
+            if bar.title != title:
+                title = bar.title
+                self.y += ROW // 2
+                self.text(8, title, "start", 'font-weight="bold"')
+                self.y += ROW
+            self.bar(bar)
 
-def picture(rows) -> str:
-    """The bars as SVG."""
-    height = ROW * (len(rows) + 3)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + 60}" height="{height}" '
-           'font-family="sans-serif" font-size="11">']
-    for power in range(-int(SPAN), int(SPAN) + 1):
-        x = place(2.0 ** power)
-        label = f"{2 ** power}x" if power >= 0 else f"1/{2 ** -power}"
-        colour = "#444" if power == 0 else "#ddd"
-        out.append(f'<line x1="{x}" y1="{ROW}" x2="{x}" y2="{height - ROW}" stroke="{colour}"/>'
-                   f'<text x="{x}" y="{ROW - 5}" text-anchor="middle">{label}</text>')
-    for k, (title, peer, ratio) in enumerate(rows):
-        y, x0, x1 = ROW * (k + 1) + 4, place(1.0), place(ratio)
-        colour = "#2a7f62" if ratio >= 1 else "#b5533c"
-        out.append(f'<text x="{LEFT - 8}" y="{y + 9}" text-anchor="end">{html.escape(f"{title}: {peer}")}</text>'
-                   f'<rect x="{min(x0, x1)}" y="{y}" width="{abs(x1 - x0)}" height="{ROW - 7}" fill="{colour}"/>'
-                   f'<text x="{max(x0, x1) + 4}" y="{y + 9}">{ratio:.2f}</text>')
-    return "\n".join([*out, "</svg>", ""])
+    def x(self, ratio: float) -> float:
+        """The coordinate of a ratio: powers of two are evenly spaced."""
+        return LEFT + DOUBLE * (min(max(math.log2(ratio), self.first), self.last) - self.first)
+
+    def text(self, x, words, anchor, more=""):
+        """Words on this line."""
+        self.parts.append(f'<text x="{x:.1f}" y="{self.y + 10}" text-anchor="{anchor}" {more}>'
+                          f'{html.escape(words)}</text>')
+
+    def bar(self, bar: Row):
+        """One line: peer, bar, spread, number."""
+        one, end, low, high = (self.x(v) for v in (1.0, bar.ratio, bar.low, bar.high))
+        colour = LIMIT if bar.peer.startswith("limit") else FASTER if bar.ratio >= 1 else SLOWER
+        self.text(LEFT - 8, bar.peer, "end")
+        self.parts.append(f'<rect x="{min(one, end):.1f}" y="{self.y + 2}" width="{abs(end - one):.1f}" '
+                          f'height="{ROW - 7}" fill="{colour}"/><path d="M{low:.1f},{self.y + 7}H{high:.1f}" '
+                          'stroke="#222" stroke-width="1.2"/>')
+        self.text(max(one, end, high) + 5, f"{bar.ratio:.2f}", "start")
+        self.y += ROW
+
+    def svg(self) -> str:
+        """The picture with its scale."""
+        scale = []
+        for power in range(self.first, self.last + 1):
+            x, label = self.x(2.0 ** power), f"{2 ** power}x" if power >= 0 else f"1/{2 ** -power}"
+            scale.append(f'<path d="M{x:.1f},{TOP - 8}V{self.y}" stroke="{"#444" if power == 0 else "#ddd"}"/>'
+                         f'<text x="{x:.1f}" y="{TOP - 14}" text-anchor="middle">{label}</text>')
+        head = [f'<text x="8" y="{16 + 16 * k}" font-size="12">{line}</text>' for k, line in enumerate(CAPTION)]
+        return "\n".join([
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.y + ROW}" '
+            'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>',
+            *head, *scale, *self.parts, "</svg>", ""])
 
 
 def main(arguments):
     """Write the picture."""
-    rows = ratios()
-    if not rows:
+    bars = rows()
+    if not bars:
         raise SystemExit("no results yet: run python3 -m benchmarks peers")
     target = pathlib.Path(arguments[0]) if arguments else RESULTS / "report.svg"
-    target.write_text(picture(rows))
-    print(f"{target}: {len(rows)} ratios, {sum(r >= 1 for *_, r in rows)} of them at least 1")
+    target.write_text(Picture(bars).svg())
+    print(f"{target}: {len(bars)} ratios, {sum(bar.ratio >= 1 for bar in bars)} of them at least 1")
