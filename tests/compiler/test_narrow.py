@@ -51,14 +51,20 @@ def test_conversions(source, target):
         (both_engines if source == "float64" else compiled)(lambda x: tl.convert(x, getattr(tl, target)), x)
 
 
-def test_floats_to_unsigned_words_wrap_around():
-    x = np.array([-1.5, 5e9, 2.0 ** 63, np.nan, np.inf, -1e30, 2.0 ** 32 + 7])
-    want32 = [2 ** 32 - 1, 5 * 10 ** 9 - 2 ** 32, 0, 0, 0, 0, 7]
-    want64 = [2 ** 64 - 1, 5 * 10 ** 9, 2 ** 63, 2 ** 63, 0, 2 ** 63, 2 ** 32 + 7]
-    for count in (1, 40):
-        many = tl.tensor(np.tile(x, count))
-        assert np.asarray(tl.convert(many, tl.uint32)).tolist() == want32 * count
-        assert np.asarray(tl.convert(many, tl.uint64)).tolist() == want64 * count
+#: words on every machine of these numbers
+OUTSIDE = [-1.5, 300.75, 5e9, 2.0 ** 63, np.nan, np.inf, -1e30, 2.0 ** 32 + 7]
+WORDS = {"int8": [-1, 44, 0, 0, 0, 0, 0, 0], "uint8": [255, 44, 0, 0, 0, 0, 0, 0],
+         "int32": [-1, 300, *[-2 ** 31] * 6], "int64": [-1, 300, 5 * 10 ** 9, *[-2 ** 63] * 4, 2 ** 32 + 7],
+         "uint32": [2 ** 32 - 1, 300, 5 * 10 ** 9 - 2 ** 32, 0, 0, 0, 0, 7],
+         "uint64": [2 ** 64 - 1, 300, 5 * 10 ** 9, 2 ** 63, 2 ** 63, 0, 2 ** 63, 2 ** 32 + 7]}
+
+
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("target", WORDS)
+def test_floats_out_of_range_have_integer_words(target, count):
+    many = tl.tensor(np.tile(OUTSIDE, count))
+    for convert in (tl.convert, tl.run(lambda x, dtype: tl.convert(x, dtype), static="dtype")):
+        assert np.asarray(convert(many, dtype=getattr(tl, target))).tolist() == WORDS[target] * count
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -252,9 +252,21 @@ def Complex(dtype: Any) -> DType:
     return _by_name.get(name) or _made(name, "c", 2 * real.bits, storage, real.format)
 
 
-def unsigned_words(array):
-    """Floats truncated to 64-bit words, those below 0 wrapped around; NumPy's own answer for numbers out of
-    range depends on the machine."""
+def integer_words(array, storage):
+    """Floats truncated to integers.  NumPy's own answer for NaN and for numbers out of range depends on the
+    machine; here a signed number is the least one of its width, of 32 bits at least, and narrower words are the
+    low bits of that.  Unsigned words of 32 and 64 bits are those of 64-bit integers, which wrap around."""
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    if storage not in (np.uint32, np.uint64):
+        return _signed_words(array, np.int64 if storage == np.int64 else np.int32).astype(storage)
     high = array >= 2.0 ** 63
     low = np.where(high, array - array.dtype.type(2.0 ** 63), array) if high.any() else array
-    return low.astype(np.int64).view(np.uint64) ^ (high.astype(np.uint64) << np.uint64(63))
+    words = _signed_words(low, np.int64).view(np.uint64) ^ (high.astype(np.uint64) << np.uint64(63))
+    return words.astype(storage)
+
+
+def _signed_words(array, storage):
+    least = -2.0 ** (8 * np.dtype(storage).itemsize - 1)
+    whole = np.trunc(array)
+    return np.where((whole >= least) & (whole < -least), whole, least).astype(storage)

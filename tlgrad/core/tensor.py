@@ -331,8 +331,8 @@ def convert_array(array: np.ndarray, want: DType) -> np.ndarray:
     with np.errstate(all="ignore"):
         if array.dtype.kind == "c" and want.kind not in "cb":
             array = array.real
-        if array.dtype.kind == "f" and want.storage in (np.uint32, np.uint64):
-            return dtypes.unsigned_words(array).astype(want.storage)
+        if array.dtype.kind == "f" and want.kind in "iu":
+            return dtypes.integer_words(array, want.storage)
         return array.astype(want.storage)
 
 

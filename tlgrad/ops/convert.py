@@ -42,6 +42,8 @@ define.RULES.convert = lambda x, dtype: convert_p.bind(x, dtype=dtype, weak=Fals
 def convert(x, dtype):
     """x in `dtype`: one rounding to nearest even; floats to integers truncate toward zero.
 
+    NaN and numbers out of range have the same words on every machine: the least integer of the width; narrower
+    ones than int32 are its low bits, and uint32 and uint64 the low bits of 64-bit integers that wrap around.
     Shape kept.  Differentiable between floats.  Raises DTypeError for an unknown dtype.
 
     >>> convert(tl.tensor([1.5, 2.5]), tl.int32)
