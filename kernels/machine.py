@@ -175,7 +175,9 @@ class Machine:
     def compile(self, text: str) -> bytes:
         """Object code of a module."""
         with compiling:
-            return self._target(text).emit_object(llvm().parse_assembly(text))
+            module = llvm().parse_assembly(text)
+            module.verify()                  # code generation of a wrong module would end the process
+            return self._target(text).emit_object(module)
 
     def optimised(self, text: str):
         """A module after LLVM's scalar passes at -O2, which wide integers need; loops stay as written."""

@@ -8,6 +8,7 @@ import pytest
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.kernels import llvm_text
+from tlgrad.control.while_loop import while_loop
 from tlgrad.kernels.machine import host
 from beside_reference import compiled
 from tile_programs import CAUGHT, PROGRAMS, halvings, lanes
@@ -51,6 +52,17 @@ def test_counts_by_lane_are_packed():
     compiled(f, x, n)
     g = tl.map(lambda x, n: tl.iterate(lambda k, v: v * 0.5 + k, n, x))
     assert packs(compiled(g, x, n))
+
+
+@pytest.mark.parametrize("turns, memory", [(5, None), (3000, None), (40, 3)])
+def test_the_reverse_of_a_fold_before_a_loop_makes_its_states_again(turns, memory):
+    options = {} if memory is None else {"memory": memory}
+
+    def f(x):
+        y = tl.iterate(lambda v: v - v * v * 0.0001, turns, x, **options)
+        return while_loop(lambda s: s[1] < 4, lambda s: (s[0] * 0.75 + s[0] * s[0] * 0.01, s[1] + 1), (y, 0))[0]
+    compiled(tl.grad(f), np.float64(0.3))
+    compiled(tl.vmap(tl.grad(f)), lanes(70, "float64"))
 
 
 def test_one_lane_of_a_million_turns_among_short_ones():

@@ -64,16 +64,27 @@ class Tiles(Lanes):
                 parts.append(([], None))
             elif not op.uniform:
                 parts[-1][0].append(op)
+        parts = [([*self.made_again(ops), *ops], loop) for ops, loop in parts]
         results = {v for o in self.kernel.outputs if o.mode != "once" for v in (o.value, o.start) if v is not None}
         needs = [self.needed(ops, loop) & lanes for ops, loop in parts]
         needs[-1] |= results & lanes
-        self.phases = []
+        made = [[v for op in ops for v in op.outs] for ops, _ in parts]
+        reads = [n.difference(m) for n, m in zip(needs, made)]
+        self.phases, kept = [], set()
         for k, (ops, loop) in enumerate(parts):
-            made = {v for op in ops for v in op.outs}
-            after = [v for v in (*[v for op in ops for v in op.outs], *(loop.outs if loop else ()))
-                     if any(v in n for n in needs[k + 1:])]
+            after = [v for v in (*made[k], *(loop.outs if loop else ()))
+                     if v not in kept and any(v in r for r in reads[k + 1:])]
+            kept.update(after)
             free = set().union(*map(free_values, loop.regions)) if loop else ()
-            self.phases.append(Phase(ops, loop, needs[k] - made, after, [v for v in order if v in free]))
+            self.phases.append(Phase(ops, loop, reads[k], after, [v for v in order if v in free]))
+
+    def made_again(self, ops) -> list[Op]:
+        """Sweeps of earlier phases that those of this one visit: the states on a tape are those of one block."""
+        found = []
+        for op in ops:
+            tower = self.body.sweeps.get(op.params.get("tape"), [op])
+            found += [s for s in tower[:tower.index(op)] if not s.uniform and s not in ops and s not in found]
+        return found
 
     @staticmethod
     def needed(ops, loop) -> set[Value]:
