@@ -126,3 +126,14 @@ def test_threads_have_bands_of_their_own(monkeypatch):
     first, = plan.run(x, w)
     for _ in range(50):
         assert tl.same_bits(plan.run(x, w)[0], first)
+
+
+@pytest.mark.parametrize("products", [2, 3, 4])
+def test_a_chain_of_products_ends_in_a_kernel(products):
+    x = numbers((40, 24))
+
+    def f(x, w):
+        for _ in range(products):
+            x = x @ w
+        return tl.exp(x * 0.125) + 1.0
+    compiled(f, x, numbers((24, 24), seed=1) * np.float32(0.25))

@@ -169,10 +169,9 @@ def beside_readers(grouping: Grouping, banded) -> list[Step]:
     for step in grouping.steps:
         made = step.eqns[0].outs[0]
         readers = {found(s) for s in grouping.readers.get(made, ())}
-        if len(readers) == 1 and readers <= own and made not in results and banded(step):
-            waiting.setdefault(readers.pop(), []).append(step)
-        else:
-            out += [*waiting.pop(step, ()), step]
+        waits = len(readers) == 1 and readers <= own and made not in results and banded(step)
+        place = waiting.setdefault(readers.pop(), []) if waits else out
+        place += [*waiting.pop(step, ()), step]
     return out
 
 
