@@ -130,7 +130,7 @@ def test_threads_have_bands_of_their_own(monkeypatch):
 
 @pytest.mark.parametrize("products", [2, 3, 4])
 def test_a_chain_of_products_ends_in_a_kernel(products):
-    x = numbers((40, 24))
+    x = numbers((20, 24))
 
     def f(x, w):
         for _ in range(products):
