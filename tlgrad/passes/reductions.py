@@ -65,7 +65,7 @@ def _moved(eqn: Eqn):
     shape, axes = eqn.ins[0].aval.shape, eqn.params["axes"]
     long = [k for k, n in enumerate(shape) if n != 1]
     reduced = [k for k in long if k in axes]
-    if axes and not reduced:
+    if long and axes and not reduced:          # one entry alone is summed by the kernel of several
         return _of_one(eqn, tuple(n for k, n in enumerate(shape) if k not in axes))
     if reduced in (long[:len(reduced)], long[len(long) - len(reduced):]):
         return None
