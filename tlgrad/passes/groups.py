@@ -22,6 +22,8 @@ SHORT = 24
 ROW_BODY, ROW_OPERATION = 200, 40
 #: latest readers of a value that an equation may join
 NEAR = 8
+#: index spaces of single numbers, and of arrays of one entry
+NUMBER = (), (1,)
 
 
 class Step:
@@ -90,8 +92,9 @@ class Grouping:
         kept = []
         for step in steps:
             users = readers.get(step, ())
-            if (step.kind != "group" or step.space or step.finals or step.weight > SHORT or step in results
-                    or not users or any(u.kind != "group" or not u.space or u.repeats for u in users)):
+            if (step.kind != "group" or step.space not in NUMBER or step.finals or step.weight > SHORT
+                    or step in results or not users
+                    or any(u.kind != "group" or u.space in ((), step.space) or u.repeats for u in users)):
                 kept.append(step)
                 continue
             for user in users:
