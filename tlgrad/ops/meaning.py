@@ -101,7 +101,7 @@ def check_integer_divisor(name: str, divisor: np.ndarray):
 
 
 for _name, _f in {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs,
+        "add": np.add, "sub": np.subtract, "neg": np.negative, "abs": np.abs,
         "sqrt": np.sqrt,
         "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
         "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite, "is_nan": np.isnan,
@@ -136,6 +136,14 @@ def _complex(re, im):
     out = np.empty(np.broadcast(re, im).shape, np.result_type(re.dtype, np.complex64))
     out.real, out.imag = re, im
     return out
+
+
+@intrinsic("mul")
+def product(x, y):
+    """x * y.  A complex one by its parts, two products each: NumPy's own loop fuses them on some processors."""
+    if x.dtype.kind != "c" and y.dtype.kind != "c":
+        return np.multiply(x, y)
+    return _complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
 
 
 @intrinsic("div")
@@ -194,10 +202,10 @@ def _integer_pow(x, *, n):
     m, result, power = abs(n), None, x
     while m:
         if m & 1:
-            result = power if result is None else result * power
+            result = power if result is None else product(result, power)
         m >>= 1
         if m:
-            power = power * power
+            power = product(power, power)
     if result is None:
         return np.ones_like(x)
     return result if n >= 0 else x.dtype.type(1) / result
