@@ -98,7 +98,7 @@ class Grouping:
                 kept.append(step)
                 continue
             for user in users:
-                user.uniforms += step.eqns
+                user.uniforms += [e for e in (*step.uniforms, *step.eqns) if e not in user.uniforms]
                 user.deps = {found(d) for d in user.deps if found(d) is not step} | {found(d) for d in step.deps}
         return kept
 
