@@ -88,15 +88,19 @@ class Grouping:
                     maker = self.maker.get(self.view(atom).root)
                     if maker is not None and maker is not step:
                         readers.setdefault(maker, set()).add(step)
-        results = {self.maker.get(self.view(a).root) for a in self.jaxpr.outs}
-        kept = []
+        stored = {self.maker.get(self.view(a).root) for a in self.jaxpr.outs}
+        stored |= {self.maker.get(self.view(e.ins[k]).root)
+                   for step in steps for e in step.eqns for k in whole_operands(e)}
+        kept, gone = [], set()
         for step in steps:
             users = readers.get(step, ())
             if (step.kind != "group" or step.space not in NUMBER or step.finals or step.weight > SHORT
-                    or step in results or not users
-                    or any(u.kind != "group" or u.space in ((), step.space) or u.repeats for u in users)):
+                    or step in stored or not users
+                    or any(u.kind != "group" or u.space in ((), step.space) or u.repeats or u in gone
+                           for u in users)):
                 kept.append(step)
                 continue
+            gone.add(step)
             for user in users:
                 user.uniforms += [e for e in (*step.uniforms, *step.eqns) if e not in user.uniforms]
                 user.deps = {found(d) for d in user.deps if found(d) is not step} | {found(d) for d in step.deps}
