@@ -5,38 +5,11 @@ side, since one sum alone waits for its own last step.
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat import drivers, narrow
+from tlgrad.kernels.softfloat.folds import CELL
 from tlgrad.kernels.softfloat.words import Words
 
 #: outputs side by side, the widest first; what is left of a row is done with the next
 WIDTHS = (32, 8, 1)
-CELLS = """define internal void @cells{width}(i64 %terms, i64 %rows, i64 %cols, i64 %i, i64 %j, ptr %a, ptr %b,
-    ptr %out) noinline {{
-entry:
-  %row = mul i64 %i, %cols
-  %cell = add i64 %row, %j
-  %place = getelementptr double, ptr %out, i64 %cell
-  %start = load {type}, ptr %place, align 8
-  %any = icmp sgt i64 %terms, 0
-  br i1 %any, label %head, label %done
-head:
-  %t = phi i64 [ 0, %entry ], [ %next, %head ]
-  %ai = phi i64 [ %i, %entry ], [ %ai1, %head ]
-  %bj = phi i64 [ %j, %entry ], [ %bj1, %head ]
-  %acc = phi {type} [ %start, %entry ], [ {result}, %head ]
-  %pb = getelementptr double, ptr %b, i64 %bj
-  %y = load {type}, ptr %pb, align 8
-{lines}
-  %ai1 = add i64 %ai, %rows
-  %bj1 = add i64 %bj, %cols
-  %next = add i64 %t, 1
-  %more = icmp slt i64 %next, %terms
-  br i1 %more, label %head, label %done
-done:
-  %last = phi {type} [ %start, %entry ], [ {result}, %head ]
-  store {type} %last, ptr %place, align 8
-  ret void
-}}
-"""
 ROWS = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out) {{
 entry:
   %some = icmp sgt i64 %rows, 0
@@ -74,8 +47,8 @@ def fold(f, kind):
         emitter = Words(width, block="head")
         result = _step(f, kind, emitter)
         declarations |= emitter.declarations
-        text += CELLS.format(width=width, type=emitter.type("f64"), lines="\n".join(emitter.lines),
-                             result=result.handle)
+        text += CELL.format(name=f"cells{width}", element="double", type=emitter.type("f64"), align=8,
+                            lines="\n".join(emitter.lines), result=result.handle)
         widths += WIDTH.format(width=width, before=f"test{WIDTHS[k - 1]}" if k else "row",
                                after=f"test{WIDTHS[k + 1]}" if k + 1 < len(WIDTHS) else "last",
                                **{"from": f"%j{WIDTHS[k - 1]}" if k else "0"})

@@ -73,12 +73,13 @@ done:
   ret void
 }}
 """
-DOT_ONE = """define internal void @one(i64 %terms, i64 %rows, i64 %cols, i64 %i, i64 %j, ptr %a, ptr %b,
+#: the sums of one entry, or of several side by side, of a contraction: `element` is one of them in memory
+CELL = """define internal void @{name}(i64 %terms, i64 %rows, i64 %cols, i64 %i, i64 %j, ptr %a, ptr %b,
     ptr %out) noinline {{
 entry:
   %row = mul i64 %i, %cols
   %cell = add i64 %row, %j
-  %place = getelementptr {type}, ptr %out, i64 %cell
+  %place = getelementptr {element}, ptr %out, i64 %cell
   %start = load {type}, ptr %place, align {align}
   %any = icmp sgt i64 %terms, 0
   br i1 %any, label %head, label %done
@@ -87,9 +88,7 @@ head:
   %ai = phi i64 [ %i, %entry ], [ %ai1, %head ]
   %bj = phi i64 [ %j, %entry ], [ %bj1, %head ]
   %acc = phi {type} [ %start, %entry ], [ {result}, %head ]
-  %pa = getelementptr {type}, ptr %a, i64 %ai
-  %pb = getelementptr {type}, ptr %b, i64 %bj
-  %x = load {type}, ptr %pa, align {align}
+  %pb = getelementptr {element}, ptr %b, i64 %bj
   %y = load {type}, ptr %pb, align {align}
 {lines}
   %ai1 = add i64 %ai, %rows
@@ -189,12 +188,16 @@ done:
 ROWS = 3
 
 
-def _scalar(template, layout, body):
+def _scalar(template, layout, body, **names):
     emitter = Words(block="head")
     result = body(emitter)
     return emitter.declarations, template.format(
-        type=layout.type, align=8 if layout.bits >= 64 else layout.bits // 8,
-        lines="\n".join(emitter.lines), result=result.handle)
+        type=layout.type, align=_align(layout), lines="\n".join(emitter.lines), result=result.handle, **names)
+
+
+def _align(layout) -> int:
+    """Bytes on which a word begins."""
+    return 8 if layout.bits >= 64 else layout.bits // 8
 
 
 def fold(layout, width):
@@ -219,12 +222,14 @@ def fold(layout, width):
 def contraction(layout, width, fused, multiply):
     """``out[i, j] = (out[i, j] + a[0, i] b[0, j]) + ...``; fused: each step one fma."""
     def step(e):
-        x, y, acc = (e.value(n, layout.type) for n in ("%x", "%y", "%acc"))
+        place = e.emit(f"getelementptr {layout.type}, ptr %a, i64 %ai")
+        x = e.value(e.emit(f"load {layout.type}, ptr {place}, align {_align(layout)}"), layout.type)
+        y, acc = e.value("%y", layout.type), e.value("%acc", layout.type)
         if fused:
             return wide.fma(layout, x, y, acc)
         return wide.add(layout, acc, wide.mul(layout, x, y))
 
-    declarations, text = _scalar(DOT_ONE, layout, step)
+    declarations, text = _scalar(CELL, layout, step, name="one", element=layout.type)
     if width == 1:
         return module(declarations, text + _scalar_rows(layout))
     for count in {1, ROWS}:

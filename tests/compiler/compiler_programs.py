@@ -110,9 +110,6 @@ class Maker:
         table = ELEMENTARY if roll < .53 else ARITY
         name = list(table)[rng.integers(len(table))]
         args = [x, *[self.partner(rng, pool, x) for _ in range(table[name] - 1)]]
-        if name == "copysign" and x.dtype.kind == "f":      # all NaNs count as one: their sign is left out
-            one = Tensor.own(np.ones((), x.dtype.storage))
-            args[1] = PRIMITIVES["select"](PRIMITIVES["is_nan"](args[1]), one, args[1])
         return PRIMITIVES[name](*args)
 
     def control(self, rng, pool, x):

@@ -1,27 +1,15 @@
 """Contractions on tiles are bit-equal to the loop that defines them."""
 import numpy as np
 import pytest
+from beside_reference import compiled
 
 import tlgrad as tl
-from tlgrad.backends.numba_cpu.plan import Plan
-from tlgrad.core.jaxpr import evaluate_arrays
 from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.contraction import tile_for
 from tlgrad.ops.contract import dot_general
 
 SHAPES = [(1, 1, 1), (2, 3, 4), (5, 7, 9), (6, 8, 16), (7, 1, 17), (13, 300, 33), (70, 65, 70),
           (3, 0, 5), (4, 9, 1), (1, 9, 40), (64, 257, 31), (30, 20, 5), (65, 9, 10), (6, 300, 2)]
-
-
-def check(f, *arrays):
-    """Compiled and reference words of f agree; gives the plan."""
-    values = [tl.tensor(a) for a in arrays]
-    program = tl.make_jaxpr(f)(*values)
-    operands = [*[c.data for c in program.consts], *[v.data for v in values]]
-    plan = Plan(program.jaxpr)
-    for got, want in zip(plan.run(*operands), evaluate_arrays(program.jaxpr, operands), strict=True):
-        assert tl.same_bits(got, want)
-    return plan
 
 
 def numbers(shape, dtype, seed):
@@ -42,21 +30,21 @@ def test_every_layout_of_a_product_has_the_words_of_the_loop(dtype, order, m, k,
             x = numbers((k, m) if x_turned else (m, k), dtype, 1)
             y = numbers((n, k) if y_turned else (k, n), dtype, 2)
             contract = ((0 if x_turned else 1,), (1 if y_turned else 0,))
-            check(lambda a, b: dot_general.bind(a, b, contract=contract, batch=((), ()), order=order), x, y)
+            compiled(lambda a, b: dot_general.bind(a, b, contract=contract, batch=((), ()), order=order), x, y)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_batches_many_axes_strided_operands_and_a_start(dtype):
     q, k = numbers((2, 3, 10, 8), dtype, 3), numbers((2, 3, 19, 8), dtype, 4)
     scores = dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")
-    check(lambda a, b: dot_general.bind(a, b, **scores), q, k)
-    check(lambda a, b: dot_general.bind(a, b, contract=((0, 2), (0, 2)), batch=((1,), (1,)), order="ordered"), q,
+    compiled(lambda a, b: dot_general.bind(a, b, **scores), q, k)
+    compiled(lambda a, b: dot_general.bind(a, b, contract=((0, 2), (0, 2)), batch=((1,), (1,)), order="ordered"), q,
           numbers((2, 3, 10, 5), dtype, 5))
-    check(lambda a, b: dot_general.bind(a, b, contract=((2, 0), (2, 0)), batch=((), ()), order="ordered"), q,
+    compiled(lambda a, b: dot_general.bind(a, b, contract=((2, 0), (2, 0)), batch=((), ()), order="ordered"), q,
           numbers((2, 3, 10, 5), dtype, 5))
-    check(lambda a, b, c: dot_general.bind(a, b, c, contract=((1,), (0,)), batch=((), ()), order="ordered"),
+    compiled(lambda a, b, c: dot_general.bind(a, b, c, contract=((1,), (0,)), batch=((), ()), order="ordered"),
           numbers((9, 20), dtype, 6), numbers((20, 21), dtype, 7), numbers((9, 21), dtype, 8))
-    check(lambda a, b: dot_general.bind(a[::2, ::-1], b[1:, ::3], contract=((1,), (0,)), batch=((), ()),
+    compiled(lambda a, b: dot_general.bind(a[::2, ::-1], b[1:, ::3], contract=((1,), (0,)), batch=((), ()),
                                         order="ordered"), numbers((9, 20), dtype, 6), numbers((21, 30), dtype, 7))
 
 
@@ -94,16 +82,16 @@ def test_large_products_go_past_the_caches_to_the_same_words(columns):
 def test_few_columns_are_computed_as_rows(dtype):
     rng, scores = np.random.default_rng(1), dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")
     x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((2, 3, 40, 30), (2, 3, 4, 30)))
-    plan = check(lambda a, b: dot_general.bind(a, b, **scores), x, y)
+    plan = compiled(lambda a, b: dot_general.bind(a, b, **scores), x, y)
     tile = tile_for({"float32": "f32", "int64": "i64"}[dtype], host().vector_bytes, False)
     assert ("transpose(0, 2, 1)" in plan.source) == (tile.width >= 2 * 4)
-    plan = check(lambda a, b: dot_general.bind(b, a, **scores), x, y)
+    plan = compiled(lambda a, b: dot_general.bind(b, a, **scores), x, y)
     assert "transpose(0, 2, 1)" not in plan.source
 
 
 def test_products_with_vectors_fuse_into_one_kernel():
     w, x = numbers((40, 30), "float32", 1), numbers((30,), "float32", 2)
-    assert len(check(lambda w, x: tl.matmul(w, x), w, x).kernels) == 1
-    assert len(check(lambda w, x: tl.matmul(x, w.T), w, x).kernels) == 1
-    check(lambda x: tl.matmul(x, x), x)
-    check(lambda w, x: tl.matmul(w[None] + w[:, None, :], x), w, x)
+    assert len(compiled(lambda w, x: tl.matmul(w, x), w, x).kernels) == 1
+    assert len(compiled(lambda w, x: tl.matmul(x, w.T), w, x).kernels) == 1
+    compiled(lambda x: tl.matmul(x, x), x)
+    compiled(lambda w, x: tl.matmul(w[None] + w[:, None, :], x), w, x)

@@ -67,6 +67,18 @@ def test_floats_out_of_range_have_integer_words(target, count):
         assert np.asarray(convert(many, dtype=getattr(tl, target))).tolist() == WORDS[target] * count
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "binary128"])
+@pytest.mark.parametrize("count", [1, 40])
+def test_every_nan_has_the_sign_of_one(dtype, count):
+    def f(x, one):
+        return tl.copysign(one, x - x), tl.copysign(-one, -(x - x)), tl.numpy.signbit(-(x - x))
+    x, one = (tl.convert(tl.tensor(np.full(count, v)), getattr(tl, dtype)) for v in (np.inf, 1.0))
+    for run in (f, tl.run(f), tl.run(f, device="reference")):
+        first, second, signs = run(x, one)
+        assert np.all(tl.convert(first, tl.float64).data == 1.0)
+        assert np.all(tl.convert(second, tl.float64).data == 1.0) and not np.any(signs.data)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_neighbours(dtype):
     with np.errstate(all="ignore"):

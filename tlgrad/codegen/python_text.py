@@ -295,7 +295,7 @@ _EXPRESSIONS: dict[str, Callable] = {
     "trunc": lambda t, x, out, p: f"np.trunc({x[0]})",
     "round": lambda t, x, out, p: f"np.rint({x[0]})",
     "nextafter": lambda t, x, out, p: f"{'next_half' if t == 'f16' else 'np.nextafter'}({x[0]}, {x[1]})",
-    "copysign": lambda t, x, out, p: f"np.copysign({x[0]}, {x[1]})",
+    "copysign": lambda t, x, out, p: f"np.copysign({x[0]}, {x[1]} if {x[1]} == {x[1]} else {NAMES[t]}(1))",
     "real": lambda t, x, out, p: x[0], "conj": lambda t, x, out, p: x[0],
     "is_nan": lambda t, x, out, p: f"{x[0]} != {x[0]}",
     "is_finite": lambda t, x, out, p: f"np.isfinite({x[0]})" if t in FLOATS else "True",

@@ -209,7 +209,7 @@ def isreal(x) -> Value:
 
 
 def signbit(x) -> Value:
-    """True where the sign bit is set: below zero, -0 included."""
+    """True where the sign bit is set: below zero, -0 included; False for NaN."""
     x = as_array(x, "signbit")
     if x.dtype.kind in "biu":
         return lo.lt(x, 0)

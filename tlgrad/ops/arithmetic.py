@@ -137,7 +137,7 @@ remainder = elementwise("remainder", """
     tensor([2, 1], int64, shape (2,), cpu)
     """, [lambda z, x, y: 1.0, lambda z, x, y: neg(floor(div(x, y)))], kinds="iuf")
 
-copysign = elementwise("copysign", "|x| with the sign of y.",
+copysign = elementwise("copysign", "|x| with the sign of y; a NaN y counts as positive, on every machine.",
                        [lambda z, x, y: mul(sign(x), copysign(1.0, y)), None], kinds="f")
 nextafter = step("nextafter", "The next float from x towards y.", kinds="f", arity=2)
 

@@ -106,7 +106,7 @@ for _name, _f in {
         "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
         "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite, "is_nan": np.isnan,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert,
-        "select": np.where, "copysign": np.copysign,
+        "select": np.where,
         "nextafter": np.nextafter}.items():
     INTRINSICS[_name] = _f
 
@@ -136,6 +136,12 @@ def _complex(re, im):
     out = np.empty(np.broadcast(re, im).shape, np.result_type(re.dtype, np.complex64))
     out.real, out.imag = re, im
     return out
+
+
+@intrinsic("copysign")
+def _copysign(x, y):
+    """|x| with the sign of y.  The one NaN has none: the sign of a machine's own differs between processors."""
+    return np.copysign(x, np.where(np.isnan(y), y.dtype.type(1), y))
 
 
 @intrinsic("mul")

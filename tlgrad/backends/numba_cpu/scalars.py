@@ -83,7 +83,8 @@ def _fma(e, t, x, out, params):
 
 @scalar("copysign")
 def _copysign(e, t, x, out, params):
-    return e.call_float("copysign", t, *x)
+    numbered = e.emit(f"fcmp ord {e.type(t)} {x[1]}, {x[1]}")
+    return e.call_float("copysign", t, x[0], e.choose(t, numbered, x[1], e.const(1.0, t)))
 
 
 @scalar("nextafter")
