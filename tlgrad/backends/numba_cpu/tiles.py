@@ -80,11 +80,11 @@ class Tiles(Lanes):
 
     def made_again(self, ops) -> list[Op]:
         """Sweeps of earlier phases that those of this one visit: the states on a tape are those of one block."""
-        found = []
+        visited = set()
         for op in ops:
             tower = self.body.sweeps.get(op.params.get("tape"), [op])
-            found += [s for s in tower[:tower.index(op)] if not s.uniform and s not in ops and s not in found]
-        return found
+            visited.update(tower[:tower.index(op)])
+        return [op for op in self.kernel.ops if op in visited and not op.uniform and op not in ops]
 
     @staticmethod
     def needed(ops, loop) -> set[Value]:
