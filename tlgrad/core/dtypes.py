@@ -268,5 +268,7 @@ def integer_words(array, storage):
 
 def _signed_words(array, storage):
     least = -2.0 ** (8 * np.dtype(storage).itemsize - 1)
+    if not array.size or least <= array.min() and array.max() < -least:
+        return array.astype(storage)
     whole = np.trunc(array)
     return np.where((whole >= least) & (whole < -least), whole, least).astype(storage)

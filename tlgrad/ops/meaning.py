@@ -149,7 +149,12 @@ def product(x, y):
     """x * y.  A complex one by its parts, two products each: NumPy's own loop fuses them on some processors."""
     if x.dtype.kind != "c" and y.dtype.kind != "c":
         return np.multiply(x, y)
-    return _complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
+    out = np.empty(np.broadcast(x, y).shape, np.result_type(x, y))
+    np.multiply(x.real, y.real, out=out.real)
+    np.multiply(x.real, y.imag, out=out.imag)
+    np.subtract(out.real, x.imag * y.imag, out=out.real)
+    np.add(out.imag, x.imag * y.real, out=out.imag)
+    return out
 
 
 @intrinsic("div")
