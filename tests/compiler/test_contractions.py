@@ -38,10 +38,10 @@ def test_batches_many_axes_strided_operands_and_a_start(dtype):
     q, k = numbers((2, 3, 10, 8), dtype, 3), numbers((2, 3, 19, 8), dtype, 4)
     scores = dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")
     compiled(lambda a, b: dot_general.bind(a, b, **scores), q, k)
-    compiled(lambda a, b: dot_general.bind(a, b, contract=((0, 2), (0, 2)), batch=((1,), (1,)), order="ordered"), q,
-          numbers((2, 3, 10, 5), dtype, 5))
-    compiled(lambda a, b: dot_general.bind(a, b, contract=((2, 0), (2, 0)), batch=((), ()), order="ordered"), q,
-          numbers((2, 3, 10, 5), dtype, 5))
+    compiled(lambda a, b: dot_general.bind(a, b, contract=((0, 2), (0, 2)), batch=((1,), (1,)), order="ordered"),
+             q, numbers((2, 3, 10, 5), dtype, 5))
+    compiled(lambda a, b: dot_general.bind(a, b, contract=((2, 0), (2, 0)), batch=((), ()), order="ordered"),
+             q, numbers((2, 3, 10, 5), dtype, 5))
     compiled(lambda a, b, c: dot_general.bind(a, b, c, contract=((1,), (0,)), batch=((), ()), order="ordered"),
           numbers((9, 20), dtype, 6), numbers((20, 21), dtype, 7), numbers((9, 21), dtype, 8))
     compiled(lambda a, b: dot_general.bind(a[::2, ::-1], b[1:, ::3], contract=((1,), (0,)), batch=((), ()),
