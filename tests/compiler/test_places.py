@@ -7,7 +7,7 @@ from tlgrad.backends.numba_cpu import places
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.errors import OutOfBoundsError
 from tlgrad.ops.index import gather, scatter
-from compiler.test_contractions import check
+from beside_reference import compiled
 from compiler.test_sums import entries
 
 DTYPES = ["float32", "float64", "int8", "uint16", "int32", "int64", "uint64", "bool", "float16"]
@@ -27,13 +27,13 @@ def test_rows_are_those_of_the_meaning(shape, axes, dtype, monkeypatch):
     for index_shape, kind in (((30,), "int64"), ((2, 11), "int32"), ((), "uint8")):
         at = places_in(shape, axes, index_shape, kind)
         along = tuple(range(axes))
-        plan = check(lambda x, i: gather.bind(x, i, axes=along), x, at)
+        plan = compiled(lambda x, i: gather.bind(x, i, axes=along), x, at)
         assert "if t" in plan.source
         updates = np.flip(np.asarray(gather.impl(x, at, axes=along)))
         modes = ["set"] if dtype in ("bool", "float16") else ["set", "add", "mul", "min", "max"]
         for mode in modes:
-            check(lambda x, i, u: scatter.bind(x, i, u, axes=along, mode=mode), x, at, updates.copy())
-            check(lambda x, i, u: scatter.bind(x, i, u, axes=along, mode=mode), x, at * 0, updates.copy())
+            compiled(lambda x, i, u: scatter.bind(x, i, u, axes=along, mode=mode), x, at, updates.copy())
+            compiled(lambda x, i, u: scatter.bind(x, i, u, axes=along, mode=mode), x, at * 0, updates.copy())
 
 
 def test_a_place_outside_is_the_error_of_the_primitive():

@@ -9,7 +9,8 @@ import tlgrad as tl
 from tlgrad.backends.numba_cpu import steps
 from tlgrad.core.execute import WORTH_A_KERNEL
 from tlgrad.ops.contract_many import contract
-from compiler.test_contractions import check, numbers
+from beside_reference import compiled
+from compiler.test_contractions import numbers
 
 TYPES = ["float32", "float64", "int8", "uint16", "int32", "int64", "uint64"]
 
@@ -46,7 +47,7 @@ def test_contractions_of_any_operands(pattern, order, dtype):
         xs = [entries(tuple(sizes[c] for c in t), dtype, k) for k, t in enumerate(terms)]
         if order == "free" and dtype.startswith("f"):
             xs = [np.round(np.nan_to_num(x, posinf=2, neginf=-2)) for x in xs]     # exact in every order
-        check(lambda *xs: contract.bind(*xs, order=order, **labels), *xs)
+        compiled(lambda *xs: contract.bind(*xs, order=order, **labels), *xs)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -57,8 +58,8 @@ def test_reductions_along_all_sets_of_axes(dtype, monkeypatch):
         for n in range(1, len(shape)):
             for axes in itertools.combinations(range(len(shape)), n):
                 for f in (tl.sum, tl.max, tl.min, tl.prod):
-                    check(lambda x: f(x, axis=axes), x)
-                check(lambda x: tl.sum(tl.flip(x.T, 0), axis=axes), x)
+                    compiled(lambda x: f(x, axis=axes), x)
+                compiled(lambda x: tl.sum(tl.flip(x.T, 0), axis=axes), x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -68,7 +69,7 @@ def test_sums_continue_from_an_accumulator(order, dtype, monkeypatch):
     for shape in ((300, 40), (5, 130, 7)):
         x = entries(shape, dtype, 2)
         start = entries(shape[:-2] + shape[-1:], dtype, 3)
-        check(lambda x, s: tl.sum(x, axis=-2, init=s, order=order), x, start)
+        compiled(lambda x, s: tl.sum(x, axis=-2, init=s, order=order), x, start)
 
 
 @pytest.mark.parametrize("order", ["ordered", "tree"])
@@ -76,9 +77,9 @@ def test_products_in_a_tree_and_of_integers(order):
     for dtype in ("float32", "float64", "int8", "uint16", "int32", "uint64"):
         for k in (3, 128, 129, 700):
             a, b = entries((5, k), dtype, 4), entries((k, 9), dtype, 5)
-            check(lambda a, b: tl.matmul(a, b, order=order), a, b)
+            compiled(lambda a, b: tl.matmul(a, b, order=order), a, b)
             a, b = entries((3, 7, k), dtype, 4), entries((3, 4, k), dtype, 5)
-            check(lambda a, b: tl.matmul(a, tl.moveaxis(b, -1, -2), order=order), a, b)
+            compiled(lambda a, b: tl.matmul(a, tl.moveaxis(b, -1, -2), order=order), a, b)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -87,20 +88,20 @@ def test_running_sums_and_products(f, dtype):
     for shape in ((70,), (5, 33), (40, 17, 3), (16, 16), (2, 64, 48)):
         x = entries(shape, dtype, 6)
         for axis in range(len(shape)):
-            check(lambda x: f(x, axis=axis), x)
-            check(lambda x: f(tl.flip(x, axis), axis=axis), x)
-            check(lambda x: tl.grad(lambda x: tl.sum(f(x, axis=axis)))(x), x.astype("float64"))
+            compiled(lambda x: f(x, axis=axis), x)
+            compiled(lambda x: f(tl.flip(x, axis), axis=axis), x)
+            compiled(lambda x: tl.grad(lambda x: tl.sum(f(x, axis=axis)))(x), x.astype("float64"))
 
 
 def test_many_chunks_and_threads(monkeypatch):
     x = entries((40, 9000), "float32", 7)
-    want = check(lambda x: tl.sum(x, axis=0), x)
+    want = compiled(lambda x: tl.sum(x, axis=0), x)
     for threads in ("1", "3"):
         monkeypatch.setenv("TLGRAD_NUM_THREADS", threads)
-        check(lambda x: tl.sum(x, axis=0), x)
-        check(lambda x: tl.sum(x.reshape(4, 10, 9000), axis=1), x)
-        check(lambda x: contract.bind(x, x, x[0], labels=((0, 1), (0, 1), (1,)), out=(1,), summed=(0,),
-                                      order="fused"), x)
+        compiled(lambda x: tl.sum(x, axis=0), x)
+        compiled(lambda x: tl.sum(x.reshape(4, 10, 9000), axis=1), x)
+        compiled(lambda x: contract.bind(x, x, x[0], labels=((0, 1), (0, 1), (1,)), out=(1,), summed=(0,),
+                                         order="fused"), x)
     assert not want.kernels and x.size > WORTH_A_KERNEL
 
 
@@ -110,7 +111,7 @@ def test_long_products_with_a_vector_read_the_matrix_in_place(order):
         w, x, y = (entries(s, dtype, 8) for s in ((129, 200), (200,), (129,)))
         for f in (lambda w, x, y: tl.matmul(w, x, order=order), lambda w, x, y: tl.matmul(y, w, order=order),
                   lambda w, x, y: tl.matmul(w.T, y, order=order), lambda w, x, y: tl.vecdot(w, w, order=order)):
-            assert not check(f, w, x, y).kernels
+            assert not compiled(f, w, x, y).kernels
 
 
 def test_free_einsum_of_operands_with_all_indices_is_one_pass():
