@@ -64,7 +64,7 @@ class Op:
 
     @property
     def uniform(self) -> bool:
-        return all(v.uniform for v in self.outs)
+        return all([v.uniform for v in self.outs])
 
 
 @dataclass(eq=False, slots=True)
@@ -154,7 +154,7 @@ def live_ops(ops: list[Op], wanted: set[Value]) -> list[Op]:
     """The operations that `wanted` values need, and those that note what a lane cannot do."""
     live, kept = set(wanted), []
     for op in reversed(ops):
-        if not (_noting(op) or any(v in live for v in op.outs)):
+        if live.isdisjoint(op.outs) and not _noting(op):
             continue
         for region in op.regions:
             region.ops[:] = live_ops(region.ops, set(region.results))
@@ -165,7 +165,7 @@ def live_ops(ops: list[Op], wanted: set[Value]) -> list[Op]:
 
 
 def _noting(op: Op) -> bool:
-    return op.name in ("fault", "read", "put") or "tape" in op.params or any(
+    return op.name in ("fault", "read", "put") or "tape" in op.params or bool(op.regions) and any(
         _noting(inner) for region in op.regions for inner in region.ops)
 
 
@@ -196,15 +196,15 @@ class _Printer:
 
     def ops(self, ops, lines, indent):
         for op in ops:
-            params = ",".join(f"{k}={v}" for k, v in sorted(op.params.items()))
-            args = " ".join(f"v{a.number}" for a in op.args)
+            params = ",".join(f"{k}={v}" for k, v in sorted(op.params.items())) if op.params else ""
+            args = " ".join([f"v{a.number}" for a in op.args])
             inner = []
             for region in op.regions:
                 head = " ".join(self.bind(p) for p in region.params)
                 inner.append(f"{indent}  {{ {head}")
                 self.ops(region.ops, inner, indent + "    ")
                 inner.append(f"{indent}    in {' '.join(f'v{r.number}' for r in region.results)} }}")
-            outs = " ".join(self.bind(v) for v in op.outs)
+            outs = " ".join([self.bind(v) for v in op.outs])
             lines.append(f"{indent}{outs} = {op.name}{f'[{params}]' if params else ''} {args}".rstrip())
             lines += inner
 
@@ -249,7 +249,7 @@ def _check_ops(ops: list[Op], scope: set[Value]):
             _check_ops(region.ops, inner)
             if any(r not in inner for r in region.results):
                 raise KernelError(f"a region of {op.name} returns an unbound value")
-        if op.uniform and not all(a.uniform for a in op.args):
+        if op.uniform and not all([a.uniform for a in op.args]):
             raise KernelError(f"{op.name} is marked uniform but depends on the lane")
         for value in op.outs:
             _bind(value, scope)

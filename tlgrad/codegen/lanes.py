@@ -164,14 +164,16 @@ class LaneLowering:
         """Place an operation; `free` are the outer values that its regions use."""
         if name in ("eq", "ne") and (found := as_bool(self, name, args)) is not None:
             return (found,)
-        known = (*args, *free)
-        depth = max([self.depth.get(a, 0) for a in known], default=0)
-        if self.inside_branch or name in ("fold", "unfold", "unfold_within"):
-            depth = len(self.scopes) - 1         # a fold and its reverse share a tape
-        uniform = not regions and all(a.uniform for a in args)
-        outs = tuple(Value(t, uniform) for t in types)
+        innermost = len(self.scopes) - 1
+        if not innermost or self.inside_branch or name in ("fold", "unfold", "unfold_within"):
+            depth = innermost                    # a fold and its reverse share a tape
+        else:
+            depth = max([self.depth.get(a, 0) for a in (*args, *free)], default=0)
+        uniform = not regions and all([a.uniform for a in args])
+        outs = tuple([Value(t, uniform) for t in types])
         self.scopes[depth].append(Op(name, tuple(args), outs, params or {}, tuple(regions)))
-        self.depth.update(dict.fromkeys(outs, depth))
+        if depth:
+            self.depth.update(dict.fromkeys(outs, depth))
         if name == "select" and types[0] in INTEGERS or name == "convert" and args[0].type == "b1":
             self.made[outs[0]] = name, tuple(args)
         return outs
@@ -224,7 +226,7 @@ class LaneLowering:
             self.depth[op.outs[0]] = len(self.scopes) - 1
             return list(op.outs)
         if kind == "elementwise":
-            params = {k: v for k, v in eqn.params.items() if k == "n"}
+            params = {"n": eqn.params["n"]} if "n" in eqn.params else {}
             outs = list(self.emit(name, args, [type_of(eqn.outs[0].aval.dtype)], params))
             if name == "convert" and args[0].type == "b1":
                 self.truth[outs[0]] = args[0]

@@ -54,10 +54,22 @@ class Lowerable:
 
     def __init__(self, jaxpr: Jaxpr):
         self.makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+        #: answers for elementwise equations, which depend on these words alone
+        self.known: dict[tuple, bool] = {}
 
     def __call__(self, eqn: Eqn) -> bool:
         if not eqn.prim.lower or not eqn.outs:
             return False
+        if eqn.prim.lower[0] != "elementwise":
+            return self.decide(eqn)
+        key = (eqn.prim, *[v.aval for v in (*eqn.outs, *eqn.ins)], *eqn.params.items())
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.decide(eqn)
+        return found
+
+    def decide(self, eqn: Eqn) -> bool:
+        """The answer for one equation."""
         if eqn.prim.name in REDUCTIONS:
             return _can_reduce(eqn, type_of(eqn.ins[0].aval.dtype))
         space = index_space(eqn)
@@ -154,6 +166,13 @@ class GroupLowering:
 
     def read(self, atom) -> Value:
         """The scalar of an operand: computed here, an argument, or an entry of an array."""
+        if atom in self.values:
+            return self.values[atom]
+        value = self.values[atom] = self.operand(atom)
+        return value
+
+    def operand(self, atom) -> Value:
+        """`read` of an operand that is read for the first time."""
         view = self.grouping.view(atom)
         if view.root in self.own:
             return self.values[view.root]

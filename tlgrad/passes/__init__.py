@@ -12,8 +12,8 @@ from tlgrad.passes.trees import trees_to_sums
 from tlgrad.passes.vectors import vectors_to_sums
 
 #: (name, pass), applied in this order
-PIPELINE = (("inline_calls", inline_calls), ("vectors_to_sums", vectors_to_sums),
-            ("trees_to_sums", trees_to_sums),
+PIPELINE = (("inline_calls", inline_calls), ("eliminate_dead", eliminate_dead),
+            ("vectors_to_sums", vectors_to_sums), ("trees_to_sums", trees_to_sums),
             ("products_to_sums", products_to_sums), ("winners_to_minima", winners_to_minima),
             ("middle_axes_moved", middle_axes_moved),
             ("fold_constants", fold_constants), ("skip_identities", skip_identities),

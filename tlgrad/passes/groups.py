@@ -9,6 +9,7 @@ group; groups that meet in an equation become one.  Views (`tlgrad.passes.views`
 """
 from __future__ import annotations
 
+from itertools import islice
 from math import prod
 from typing import Callable
 
@@ -112,14 +113,15 @@ class Grouping:
 
     def place(self, eqn: Eqn, order: int) -> Step | None:
         """The step that the equation belongs to; None for a view."""
-        if len(eqn.ins) == 1 and len(eqn.outs) == 1:
-            view = follow(eqn, self.view(eqn.ins[0]))
+        views = [self.view(a) for a in eqn.ins]
+        if len(views) == 1 and len(eqn.outs) == 1:
+            view = follow(eqn, views[0])
             if view is not None:
                 self.views[eqn.outs[0]] = view
                 return None
         for var in eqn.outs:
             self.views[var] = view_of(var)
-        roots = {self.view(a).root for a in eqn.ins if type(self.view(a).root) is Var}
+        roots = {v.root for v in views if type(v.root) is Var}
         makers = {found(self.maker[r]) for r in roots if r in self.maker}
         step = self.home(eqn, roots, makers, order) if self.compilable(eqn) else None
         if step is None:
@@ -142,9 +144,8 @@ class Grouping:
         reduction = eqn.prim.kind == "reduction"
         space = index_space(eqn)
         axes = reduced_axes(eqn) if reduction else None
-        readers = [found(s) for r in roots for s in list(self.readers.get(r, ()))[-NEAR:]]
-        near = [*makers, *readers]
-        for step in sorted(set(near), key=lambda s: -s.order):
+        near = {found(s) for r in roots for s in islice(reversed(self.readers.get(r, {})), NEAR)}
+        for step in sorted(makers | near, key=lambda s: -s.order):
             if step.kind == "group" and step.space == space and self.fits(step, eqn, makers, axes):
                 if reduction:
                     step.reduced = axes
@@ -185,8 +186,9 @@ class Grouping:
         whole = whole_operands(eqn)
         for k, atom in enumerate(eqn.ins):
             view = self.view(atom)
-            if self.made_by(view.root, step) and (k in whole or view.root in step.finals or not view.whole
-                                                  or squeezed(view.shape) != step.space):
+            if self.made_by(view.root, step) and (
+                    k in whole or view.root in step.finals or not (view.root is atom or view.whole)
+                    or squeezed(view.shape) != step.space):
                 return False
         return True
 

@@ -1,12 +1,11 @@
 """Rewrites that keep every word: inlining, constant folding, identities, common and dead equations."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tlgrad.core.jaxpr import Eqn, Jaxpr, Literal, Var, inline_eqns
 from tlgrad.core.tensor import Tensor, frozen
+from tlgrad.transforms.stage import stage_closed
 
 
 def substitute(atom, env: dict):
@@ -22,6 +21,25 @@ def renamed(eqn: Eqn, env: dict):
 def rebuilt(jaxpr: Jaxpr, eqns: list[Eqn], env: dict) -> Jaxpr:
     """The program with other equations, its results renamed by `env`."""
     return Jaxpr(jaxpr.in_binders, eqns, [substitute(a, env) for a in jaxpr.outs])
+
+
+def rewritten(jaxpr: Jaxpr, rule, names) -> Jaxpr:
+    """The jaxpr with every equation of the primitives `names` replaced for which `rule` gives a function of
+    its operands."""
+    if not any(eqn.prim.name in names for eqn in jaxpr.eqns):
+        return jaxpr
+    env: dict = {}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        ins = renamed(eqn, env)
+        instead = rule(eqn) if eqn.prim.name in names else None
+        if instead is None:
+            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
+            continue
+        inner, outs = inline_eqns(stage_closed(instead, [a.aval for a in eqn.ins], rule.__name__), ins)
+        eqns += inner
+        env[eqn.outs[0]] = outs[0]
+    return rebuilt(jaxpr, eqns, env) if env else jaxpr
 
 
 def _is_call(eqn) -> bool:
@@ -54,8 +72,8 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     eqns = []
     for eqn in jaxpr.eqns:
         ins = renamed(eqn, env)
-        constant = (eqn.prim.kind in ("elementwise", "structural") and ins
-                    and all(type(a) is Literal for a in ins) and eqn.outs[0].aval.shape == ())
+        constant = (ins and type(ins[0]) is Literal and all(type(a) is Literal for a in ins)
+                    and eqn.prim.kind in ("elementwise", "structural") and eqn.outs[0].aval.shape == ())
         if constant:
             value = eqn.prim.impl(*[a.value.data for a in ins], **eqn.params)
             data = frozen(np.array(value, eqn.outs[0].aval.dtype.storage))
@@ -67,13 +85,16 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
 
 #: they change no integer
 _WHOLE = ("floor", "ceil", "trunc", "round")
+#: what may give its operand unchanged
+_MAYBE_IDENTITY = {"reshape", "broadcast", "convert", "transpose", "stop_gradient", "real", "conj", *_WHOLE}
 
 
 def _is_identity(eqn) -> bool:
     """An equation that gives its operand unchanged: same dtype, shape and entries."""
-    name, params, aval = eqn.prim.name, eqn.params, eqn.ins[0].aval if eqn.ins else None
-    if aval is None or aval.strong() != eqn.outs[0].aval.strong():
+    name, params = eqn.prim.name, eqn.params
+    if name not in _MAYBE_IDENTITY or eqn.ins[0].aval.strong() != eqn.outs[0].aval.strong():
         return False
+    aval = eqn.ins[0].aval
     if name in ("reshape", "broadcast", "convert"):
         return name != "broadcast" or params["axes"] == tuple(range(aval.ndim))
     if name == "transpose":
@@ -95,12 +116,6 @@ def skip_identities(jaxpr: Jaxpr) -> Jaxpr:
     return rebuilt(jaxpr, eqns, env) if env else jaxpr
 
 
-def _key_of(atom) -> Any:
-    if type(atom) is Var:
-        return atom
-    return atom.aval.dtype.name, atom.value.data.tobytes()
-
-
 def eliminate_common(jaxpr: Jaxpr) -> Jaxpr:
     """Of equal equations the first is kept.  Literals are equal by their words."""
     env: dict = {}
@@ -108,7 +123,8 @@ def eliminate_common(jaxpr: Jaxpr) -> Jaxpr:
     eqns = []
     for eqn in jaxpr.eqns:
         ins = renamed(eqn, env)
-        key = (eqn.prim, tuple(map(_key_of, ins)), tuple(eqn.params.items()))
+        key = (eqn.prim, *[a if type(a) is Var else (a.aval.dtype.name, a.value.data.tobytes()) for a in ins],
+               *eqn.params.items())
         first = seen.get(key)
         if first is not None:
             env.update(zip(eqn.outs, first, strict=True))
@@ -120,12 +136,12 @@ def eliminate_common(jaxpr: Jaxpr) -> Jaxpr:
 
 def eliminate_dead(jaxpr: Jaxpr) -> Jaxpr:
     """Equations that no result needs are left out."""
-    live = {a for a in jaxpr.outs if type(a) is Var}
+    live = set(jaxpr.outs)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if any(v in live for v in eqn.outs):
+        if not live.isdisjoint(eqn.outs):
             eqns.append(eqn)
-            live.update(a for a in eqn.ins if type(a) is Var)
+            live.update(eqn.ins)
     if len(eqns) == len(jaxpr.eqns):
         return jaxpr
     return Jaxpr(jaxpr.in_binders, eqns[::-1], jaxpr.outs)

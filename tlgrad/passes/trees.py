@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from math import prod
 
-from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
+from tlgrad.core.jaxpr import Eqn, Jaxpr
 from tlgrad.ops.define import add
 from tlgrad.ops.layout import reduce_sum, reshape
 from tlgrad.ops.orders import LEAF
 from tlgrad.ops.reduce import flat_last
 from tlgrad.ops.shape import concatenate, slice_axis
-from tlgrad.passes.simplify import rebuilt, renamed
-from tlgrad.transforms.stage import stage_closed
+from tlgrad.passes.simplify import rewritten
 
 
 def tree_sum(x, *init, axes):
@@ -37,28 +36,15 @@ def tree_sum(x, *init, axes):
     return [add.bind(init[0], total) if init else total]
 
 
-def _is_tree(eqn: Eqn) -> bool:
-    """A sum in tree order of more than one leaf, of numbers that kernels hold."""
-    if eqn.prim.name != "reduce_sum" or eqn.params["order"] != "tree":
-        return False
-    shape, dtype = eqn.ins[0].aval.shape, eqn.ins[0].aval.dtype
-    return not dtype.software and dtype.kind in "iuf" and prod(shape[a] for a in eqn.params["axes"]) > LEAF
+def _as_leaves(eqn: Eqn):
+    """A sum in tree order of more than one leaf, of numbers that kernels hold, as a function of its operands."""
+    shape, dtype, axes = eqn.ins[0].aval.shape, eqn.ins[0].aval.dtype, eqn.params["axes"]
+    if (eqn.params["order"] != "tree" or dtype.software or dtype.kind not in "iuf"
+            or prod(shape[a] for a in axes) <= LEAF):
+        return None
+    return lambda *xs: tree_sum(*xs, axes=axes)
 
 
 def trees_to_sums(jaxpr: Jaxpr) -> Jaxpr:
     """Sums in tree order become ordered sums of leaves and additions."""
-    if not any(map(_is_tree, jaxpr.eqns)):
-        return jaxpr
-    env: dict = {}
-    eqns: list[Eqn] = []
-    for eqn in jaxpr.eqns:
-        ins = renamed(eqn, env)
-        if not _is_tree(eqn):
-            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
-            continue
-        program = stage_closed(lambda *xs, axes=eqn.params["axes"]: tree_sum(*xs, axes=axes),
-                               [a.aval for a in eqn.ins], "trees_to_sums")
-        inner, outs = inline_eqns(program, ins)
-        eqns += inner
-        env[eqn.outs[0]] = outs[0]
-    return rebuilt(jaxpr, eqns, env)
+    return rewritten(jaxpr, _as_leaves, ("reduce_sum",))

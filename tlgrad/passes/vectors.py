@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from math import prod
 
-from tlgrad.core.jaxpr import Eqn, Jaxpr, inline_eqns
+from tlgrad.core.jaxpr import Eqn, Jaxpr
 from tlgrad.ops.define import mul
 from tlgrad.ops.layout import broadcast, reduce_sum, reshape, transpose
-from tlgrad.passes.simplify import rebuilt, renamed
-from tlgrad.transforms.stage import stage_closed
+from tlgrad.passes.simplify import rewritten
 
 
 #: entries of an operand up to which products fuse with what is around them; a nest of its own is faster
@@ -24,7 +23,7 @@ def _rest(ndim, *used):
 def _as_sum(eqn: Eqn):
     """A function of the operands with the words of the contraction, or None."""
     p = eqn.params
-    if eqn.prim.name != "dot_general" or p["order"] != "ordered" or len(eqn.ins) != 2:
+    if p["order"] != "ordered" or len(eqn.ins) != 2:
         return None
     x, y = (a.aval for a in eqn.ins)
     x_rest, y_rest = _rest(x.ndim, p["contract"][0], p["batch"][0]), _rest(y.ndim, p["contract"][1], p["batch"][1])
@@ -62,17 +61,4 @@ def _columns(x, y, y_rest, contract, shape):
 
 def vectors_to_sums(jaxpr: Jaxpr) -> Jaxpr:
     """Contractions with a vector become entrywise products and a sum."""
-    if not any(eqn.prim.name == "dot_general" for eqn in jaxpr.eqns):
-        return jaxpr
-    env: dict = {}
-    eqns: list[Eqn] = []
-    for eqn in jaxpr.eqns:
-        ins = renamed(eqn, env)
-        rewrite = _as_sum(eqn)
-        if rewrite is None:
-            eqns.append(Eqn(eqn.prim, ins, eqn.params, eqn.outs, eqn.source) if env else eqn)
-            continue
-        inner, outs = inline_eqns(stage_closed(rewrite, [a.aval for a in eqn.ins], "vectors_to_sums"), ins)
-        eqns += inner
-        env[eqn.outs[0]] = outs[0]
-    return rebuilt(jaxpr, eqns, env) if env else jaxpr
+    return rewritten(jaxpr, _as_sum, ("dot_general",))
