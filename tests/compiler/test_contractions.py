@@ -1,11 +1,15 @@
 """Contractions on tiles are bit-equal to the loop that defines them."""
+import ctypes
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from beside_reference import compiled
 
 import tlgrad as tl
+from tlgrad.backends.numba_cpu.kernels import build
 from tlgrad.kernels.machine import host
-from tlgrad.kernels.tiles.contraction import tile_for
+from tlgrad.kernels.tiles.contraction import WORDS, module, tile_for
 from tlgrad.ops.contract import dot_general
 
 SHAPES = [(1, 1, 1), (2, 3, 4), (5, 7, 9), (6, 8, 16), (7, 1, 17), (13, 300, 33), (70, 65, 70),
@@ -70,6 +74,25 @@ def test_fused_products_of_whole_numbers_are_exact_in_every_layout(dtype):
             assert tl.same_bits(f(a.astype(dtype, order="C"), b.astype(dtype, order="C")), (x @ y).astype(dtype))
 
 
+@pytest.mark.parametrize("embedded", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_factors_from_registers_and_from_memory_make_the_same_words(dtype, embedded):
+    tile, name = replace(tile_for(f"f{dtype[-2:]}", host(), False), embedded=embedded), f"by_{dtype}_{embedded}"
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    kernel = kind(build(module(tile, name), name))
+    x, y = numbers((13, 70), dtype, 1), numbers((70, 150), dtype, 2)
+    got, want = np.empty((13, 150), dtype), np.zeros((13, 150), dtype)
+    steps = {f"{w}_{axis}": s for w, array, axes in (("a", x, "mk"), ("b", y, "kn"), ("c", got, "mn"))
+             for axis, s in zip(axes, array.strides)}
+    words = dict.fromkeys(WORDS, 0) | steps | dict(
+        a=x.ctypes.data, b=y.ctypes.data, c=got.ctypes.data, m_limit=13, n=150, k=70, fresh=1)
+    kernel(np.array([words[w] for w in WORDS], np.int64).ctypes.data, 0, 1)
+    with np.errstate(invalid="ignore"):
+        for k in range(70):
+            want = want + np.multiply.outer(x[:, k], y[k])
+    assert tl.same_bits(got, want)
+
+
 @pytest.mark.parametrize("columns", [1536, 1535])
 def test_large_products_go_past_the_caches_to_the_same_words(columns):
     rng = np.random.default_rng(13)
@@ -83,7 +106,7 @@ def test_few_columns_are_computed_as_rows(dtype):
     rng, scores = np.random.default_rng(1), dict(contract=((3,), (3,)), batch=((0, 1), (0, 1)), order="ordered")
     x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((2, 3, 40, 30), (2, 3, 4, 30)))
     plan = compiled(lambda a, b: dot_general.bind(a, b, **scores), x, y)
-    tile = tile_for({"float32": "f32", "int64": "i64"}[dtype], host().vector_bytes, False)
+    tile = tile_for({"float32": "f32", "int64": "i64"}[dtype], host(), False)
     assert ("transpose(0, 2, 1)" in plan.source) == (tile.width >= 2 * 4)
     plan = compiled(lambda a, b: dot_general.bind(b, a, **scores), x, y)
     assert "transpose(0, 2, 1)" not in plan.source

@@ -8,9 +8,11 @@ import pytest
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.kernels import llvm_text
+from tlgrad.kernels.tiles.contraction import module, tile_for
 
 #: name -> triple, processor, bytes of a vector
 TARGETS = {"AVX-512": ("x86_64-unknown-linux-gnu", "skylake-avx512", 64),
+           "Zen 4": ("x86_64-unknown-linux-gnu", "znver4", 64),
            "AVX2": ("x86_64-unknown-linux-gnu", "haswell", 32),
            "x86-64": ("x86_64-unknown-linux-gnu", "x86-64", 16),
            "aarch64": ("aarch64-unknown-linux-gnu", "generic", 16),
@@ -24,7 +26,7 @@ class Elsewhere:
     def __init__(self, triple, cpu, vector_bytes):
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()
-        self.vector_bytes, self.avx512 = vector_bytes, vector_bytes == 64
+        self.cpu, self.vector_bytes, self.avx512 = cpu, vector_bytes, vector_bytes == 64
         self.target = binding.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
 
     def assembly(self, kernel):
@@ -68,10 +70,22 @@ def test_fma_is_an_instruction_where_there_is_one(name):
     kernel, = tl.kernels(lambda x: tl.fma(x, x, x))(tl.tensor(np.ones(100, "float32")))
     text = target(name).assembly(kernel)
     assert bool(FUSED.search(text)) == (name != "x86-64")
-    assert name != "AVX-512" or re.search(r"vfmadd\w+.*zmm", text)
+    assert name not in ("AVX-512", "Zen 4") or re.search(r"vfmadd\w+.*zmm", text)
 
 
 def test_elementary_functions_compile_everywhere():
     kernel, = tl.kernels(lambda x: tl.exp(x) * tl.tanh(x) + tl.log1p(x * x))(tl.tensor(np.ones(100, "float32")))
     for name in TARGETS:
         assert "kernel" in target(name).assembly(kernel)
+
+
+@pytest.mark.parametrize("name, embedded", [("AVX-512", False), ("Zen 4", True)])
+def test_tiles_multiply_from_memory_where_that_is_faster(name, embedded):
+    for kind, lanes in (("f32", 16), ("f64", 8)):
+        tile = tile_for(kind, target(name), False)
+        text = target(name).target.emit_assembly(binding.parse_assembly(module(tile, "kernel")))
+        largest = text[text.index(f"tile{tile.rows}:"):text.index(f".size\ttile{tile.rows}")]
+        products = re.findall(r"vmulp[sd]\s.*zmm", largest)
+        assert len(products) == tile.rows * tile.vectors
+        assert all((f"{{1to{lanes}}}" in p) == embedded for p in products)
+        assert not FUSED.search(text)

@@ -69,7 +69,7 @@ def banded_product(grouping: Grouping, step: Step) -> Product | None:
         return None
     product = product_of(eqn, *[grouping.view(a) for a in eqn.ins])
     batch, m, n, k = product.sizes
-    tile = tile_for(product.type, host().vector_bytes, product.order == "fused")
+    tile = tile_for(product.type, host(), product.order == "fused")
     whole = batch == product.leaves == 1 and not product.swapped
     return product if whole and m > 1 and tile.one_block(n, k) else None
 
@@ -106,7 +106,7 @@ def _swapped(product: Product) -> Product:
     """Where C has few columns and more rows, C transposed: a tile's width of columns is filled.  Factors
     commute, to the bit."""
     batch, m, n, k = product.sizes
-    width = tile_for(product.type, host().vector_bytes, False).width
+    width = tile_for(product.type, host(), False).width
     if product.leaves > 1 or 2 * n > width or m <= n:
         return product
     return Product(product.b, product.a, (batch, n, m, k), product.type, product.order, True)
@@ -140,13 +140,12 @@ def _one_step(axes) -> int | None:
 
 def packed_bytes(product: Product) -> int:
     """Bytes of the memory for a packed block of B."""
-    return tile_for(product.type, host().vector_bytes, product.order == "fused").room
+    return tile_for(product.type, host(), product.order == "fused").room
 
 
 @functools.cache
 def tile_kernel(type: str, order: str) -> int:
     """The address of the kernel for a type and an order."""
-    machine = host()
     order = "ordered" if order == "tree" else order        # within a leaf
     name = f"contract_{type}_{order}"
-    return build(module(tile_for(type, machine.vector_bytes, order == "fused"), name), name)
+    return build(module(tile_for(type, host(), order == "fused"), name), name)
