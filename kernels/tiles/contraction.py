@@ -81,7 +81,7 @@ def module(tile, name):
     packer = Packer(tile)
     functions = [*[m.text() for m in micros], copy_rows(tile), *[copy_band(tile)] * tile.fused, packer.text(),
                  driver.text(name)]
-    declarations = {k: v for part in [*micros, driver] for k, v in part.e.declarations.items()}
+    declarations = {k: v for part in [*micros, packer, driver] for k, v in part.e.declarations.items()}
     return "\n".join([*declarations.values(), *functions, ""])
 
 
@@ -93,7 +93,8 @@ class Micro:
         self.e = Loops(tile.lanes)
 
     def text(self):
-        """``void @tile<rows>(a, a_m, a_k, panel, c, c_m, count, fresh, past)``."""
+        """``void @tile<rows>(a, a_m, a_k, ahead, panel, c, c_m, count, fresh, past)``; `ahead` is a row of A that
+        other tiles will read."""
         e, t = self.e, self.tile
         vector = e.type(t.type)
         old, go = "old", "go"
@@ -110,11 +111,12 @@ class Micro:
         def term(k, accs):
             a = e.at("%a", e.i64("mul", k, "%a_k"))
             panel = e.at("%panel", e.i64("mul", k, t.width * t.size))
+            e.prefetch(e.at("%ahead", e.i64("mul", k, "%a_k")))
             return self.term(a, panel, offsets, accs)
         accs = e.loop("%count", term, [(vector, x) for x in starts])
         self.store(accs, places)
-        head = (f"define internal void @tile{self.rows}(ptr %a, i64 %a_m, i64 %a_k, ptr %panel, ptr %c, "
-                "i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
+        head = (f"define internal void @tile{self.rows}(ptr %a, i64 %a_m, i64 %a_k, ptr %ahead, "
+                "ptr %panel, ptr %c, i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
     def store(self, accs, places):
@@ -278,31 +280,33 @@ class Driver:
                 e.emit(f"select i1 {copied}, i64 {t.rows * t.size}, i64 {w['a_k']}"))
 
     def panels(self, a, a_k, c, depth, width, fresh, height, tile):
-        """One band of rows times all panels; a panel that is not full goes through `corner`."""
+        """One band of rows times all panels; a panel that is not full goes through `corner`.  Each panel's tile
+        asks for one more row of the next band."""
         e, t = self.e, self.tile
         panel_bytes = e.i64("mul", depth, t.width * t.size)
 
         def panel(n0, wide):
             number = e.i64("sdiv", n0, t.width)
             b = e.at(self.packed, e.i64("mul", number, panel_bytes))
+            ahead = e.at(a, e.i64("mul", e.i64("add", number, height), self.w["a_m"]))
             target = e.at(c, e.i64("mul", n0, t.size))
             full = e.emit(f"icmp eq i64 {wide}, {t.width}")
             whole, part, join = e.label("whole"), e.label("part"), e.label("join")
             e.branch(full, whole, part)
             e.start(whole)
-            self.call(tile, a, a_k, b, target, self.w["c_m"], depth, fresh, self.past)
+            self.call(tile, a, a_k, ahead, b, target, self.w["c_m"], depth, fresh, self.past)
             e.jump(join)
             e.start(part)
             self.corner_rows(height, target, self.w["c_m"], self.corner, t.width * t.size, wide)
-            self.call(tile, a, a_k, b, self.corner, t.width * t.size, depth, fresh, "false")
+            self.call(tile, a, a_k, ahead, b, self.corner, t.width * t.size, depth, fresh, "false")
             self.corner_rows(height, self.corner, t.width * t.size, target, self.w["c_m"], wide)
             e.jump(join)
             e.start(join)
         blocks(e, width, t.width, panel)
 
-    def call(self, tile, a, a_k, b, c, c_m, depth, fresh, past):
-        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {b}, "
-                            f"ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh}, i1 {past})")
+    def call(self, tile, a, a_k, ahead, b, c, c_m, depth, fresh, past):
+        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {ahead}, "
+                            f"ptr {b}, ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh}, i1 {past})")
 
     def corner_rows(self, height, source, source_m, target, target_m, wide):
         """Copy `height` rows of `wide` entries."""

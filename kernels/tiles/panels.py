@@ -36,6 +36,10 @@ def copy_rows(tile):
     return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
 
+#: rows of B ahead that packing asks for
+AHEAD = 2
+
+
 class Packer:
     """``void @pack(b, b_k, b_n, packed, depth, width)``: panels of B, for each term one tile's width of
     entries side by side; +0 beyond the edge.
@@ -78,6 +82,7 @@ class Packer:
         """All full panels, row by row of B."""
         e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
         panels, bytes = e.i64("sdiv", "%width", t.width), t.width * t.size
+        further = e.i64("mul", "%b_k", AHEAD)
 
         def row(k, _):
             here, there = e.at("%b", e.i64("mul", k, "%b_k")), e.at("%packed", e.i64("mul", k, bytes))
@@ -85,6 +90,7 @@ class Packer:
             def part(j, _):
                 source, target = e.at(here, e.i64("mul", j, bytes)), e.at(there, e.i64("mul", j, panel_bytes))
                 for v in range(t.vectors):
+                    e.prefetch(e.at(source, e.i64("add", further, v * t.lanes * t.size)))
                     x = e.emit(f"load {vector}, ptr {e.at(source, v * t.lanes * t.size)}, align {t.size}")
                     e.lines.append(f"  store {vector} {x}, ptr {e.at(target, v * t.lanes * t.size)}, align 32")
             e.loop(panels, part)

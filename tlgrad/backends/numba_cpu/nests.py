@@ -257,12 +257,7 @@ class Lanes(Nest):
     def prefetch(self, n, pointer, type, base):
         """Ask for the cache lines of a later block of operand n; this one starts at lane `base`."""
         for line in range(0, self.block_size * SIZES[type], 64):
-            self.touch(self.e.at(pointer, AHEAD * SIZES[type] + line))
-
-    def touch(self, pointer):
-        """Ask for the cache line at an address."""
-        self.e.declarations["prefetch"] = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
-        self.e.lines.append(f"  call void @llvm.prefetch(ptr {pointer}, i32 0, i32 3, i32 1)")
+            self.e.prefetch(self.e.at(pointer, AHEAD * SIZES[type] + line))
 
     def read_rows(self, pointers):
         """Bind the operands that have one entry per row."""

@@ -172,7 +172,7 @@ class Rows(Lanes):
         """Ask for terms further on: in this row, or, beyond its end, in that of the next band."""
         e, stride, size = self.e, self.words.get(("stride", n, 0)), SIZES[type]
         if stride is None:
-            self.touch(e.at(pointer, str(AHEAD * size)))
+            e.prefetch(e.at(pointer, str(AHEAD * size)))
             return
         terms = self.words["size", 1]
         ahead = e.smin(terms, str(AHEAD))
@@ -180,7 +180,7 @@ class Rows(Lanes):
         beyond = e.i64("sub", e.i64("mul", stride, self.lanes), e.i64("mul", terms, size))
         offset = e.i64("mul", ahead, size)
         further = e.i64("add", offset, beyond)
-        self.touch(e.at(pointer, e.emit(f"select i1 {inside}, i64 {offset}, i64 {further}")))
+        e.prefetch(e.at(pointer, e.emit(f"select i1 {inside}, i64 {offset}, i64 {further}")))
 
     def line(self, pointers, base, left):
         """Compute L terms of one row; the vectors to reduce."""

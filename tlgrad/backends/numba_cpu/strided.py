@@ -81,7 +81,6 @@ class Strided:
     def function(self, name: str) -> str:
         """The module text: ``void name(ptr slots, i64 lo, i64 hi)`` over leaves, outer entries and chunks."""
         e, self.w = self.e, {}
-        e.declarations["prefetch"] = "declare void @llvm.prefetch(ptr, i32, i32, i32)"
         names = words_of(self.count)
         for k, word in enumerate(names):
             where = e.emit(f"getelementptr i64, ptr %slots, i64 {k}")
@@ -239,7 +238,7 @@ class Strided:
             there = e.at(here, self.steps[k][r])
             if e.lanes == 1 or kind == "dense":
                 if e.lanes > 1:
-                    e.lines.append(f"  call void @llvm.prefetch(ptr {e.at(there, AHEAD)}, i32 0, i32 3, i32 1)")
+                    e.prefetch(e.at(there, AHEAD))
                 found.append(self.load(there))
             else:
                 found.append(self.gathered(there, self.w["lane", k]))

@@ -36,7 +36,7 @@ class Turned:
         if not self.value.uniform:
             later = e.at(here, e.i64("mul", self.step, AHEAD * body.onward))
             for line in range(0, self.nest.block_size * lane, 64):
-                self.nest.touch(e.at(later, line))
+                self.nest.e.prefetch(e.at(later, line))
         return here
 
 
