@@ -17,31 +17,45 @@ WORD, LIMIT, LATER = -1, -2, -3
 def module(name):
     """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over rows; slot 0 is a program."""
     e = Loops()
-    program = e.emit("load ptr, ptr %slots, align 8")
-    kernels, height, most = (_word(e, program, k) for k in range(HEAD))
-    room = e.emit(f"alloca i64, i64 {most}, align 16")
+    program = Program(e)
     rows = e.i64("sub", "%hi", "%lo")
-    bands = e.i64("sdiv", e.i64("add", rows, e.i64("sub", height, 1)), height)
+    bands = e.i64("sdiv", e.i64("add", rows, e.i64("sub", program.height, 1)), program.height)
 
     def band(b, _):
-        first = e.i64("add", "%lo", e.i64("mul", b, height))
-        limit = e.smin(e.i64("add", first, height), "%hi")
-
-        def kernel(_, state):
-            here, = state
-            count = _word(e, here, 2)
-            e.loop(count, lambda k, _: _slot(e, e.at(here, e.i64("add", e.i64("mul", k, 8 * SLOT), 8 * KERNEL)),
-                                             first, limit, e.at(room, e.i64("mul", k, 8))))
-            lanes = _word(e, here, 1)
-            one = e.emit(f"zext i1 {e.emit(f'icmp eq i64 {lanes}, 0')} to i64")
-            address = e.emit(f"load ptr, ptr {here}, align 8")
-            e.lines.append(f"  call void {address}(ptr {room}, i64 {e.i64('mul', first, lanes)}, "
-                           f"i64 {e.i64('add', e.i64('mul', limit, lanes), one)})")
-            return [e.at(here, e.i64("add", e.i64("mul", count, 8 * SLOT), 8 * KERNEL))]
-        e.loop(kernels, kernel, [("ptr", e.at(program, 8 * HEAD))])
+        first = e.i64("add", "%lo", e.i64("mul", b, program.height))
+        limit = e.smin(e.i64("add", first, program.height), "%hi")
+        e.loop(program.kernels, lambda _, state: [program.run(state[0], first, limit)], [("ptr", program.first)])
     e.loop(bands, band)
     return "\n".join([f"define void @{name}(ptr %slots, i64 %lo, i64 %hi) nounwind {{", "entry:", *e.lines,
                       "  ret void", "}", ""])
+
+
+class Program:
+    """The program in slot 0: how many kernels it has, the rows of a band, the address of the first kernel."""
+
+    def __init__(self, e):
+        self.e = e
+        program = e.emit("load ptr, ptr %slots, align 8")
+        self.kernels, self.height, most = (_word(e, program, k) for k in range(HEAD))
+        self.slots = e.emit(f"alloca i64, i64 {most}, align 16")
+        self.first = e.at(program, 8 * HEAD)
+
+    def run(self, here, first, limit):
+        """Run the kernel at an address on rows first <= r < limit; the address of the next one."""
+        e, count = self.e, _word(self.e, here, 2)
+        e.loop(count, lambda k, _: _slot(e, e.at(here, e.i64("add", e.i64("mul", k, 8 * SLOT), 8 * KERNEL)),
+                                         first, limit, e.at(self.slots, e.i64("mul", k, 8))))
+        lanes = _word(e, here, 1)
+        one = e.emit(f"zext i1 {e.emit(f'icmp eq i64 {lanes}, 0')} to i64")
+        address = e.emit(f"load ptr, ptr {here}, align 8")
+        e.lines.append(f"  call void {address}(ptr {self.slots}, i64 {e.i64('mul', first, lanes)}, "
+                       f"i64 {e.i64('add', e.i64('mul', limit, lanes), one)})")
+        return self.after(here)
+
+    def after(self, here):
+        """The address of the kernel after the one at an address."""
+        e = self.e
+        return e.at(here, e.i64("add", e.i64("mul", _word(e, here, 2), 8 * SLOT), 8 * KERNEL))
 
 
 def _word(e, pointer, number):

@@ -30,11 +30,11 @@ from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
 from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, words_of
+from tlgrad.backends.numba_cpu.relay import is_whole, relay_of
 from tlgrad.backends.numba_cpu.steps import is_constant, runs_primitive, work_of
 from tlgrad.backends.numba_cpu.sums import fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
-from tlgrad.codegen.ir import COMBINES
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
 from tlgrad.core.tensor import frozen
@@ -73,6 +73,8 @@ class Plan:
         #: what is done, in order: how, and the steps it is for
         self.work: list[tuple[str, list[Step]]] = []
         self.bands = Bands()
+        #: kernel of the latest single launch, and whether that releases the GIL
+        self.single: tuple[Lowered, Compiled, bool] | None = None
         with collector_paused():
             self.jaxpr = optimise(jaxpr)
             self.grouping = Grouping(self.jaxpr, Lowerable(self.jaxpr), cost)
@@ -223,14 +225,15 @@ class Plan:
         return compiled
 
     def _group(self, step: Step, lowered: Lowered):
-        compiled = self._compiled(lowered)
         args = [self._copied(o) if o.copied else self.names[o.root] for o in lowered.inputs]
         self._donate(step, lowered, self.donated)
         for var in lowered.outs:
             if var not in self.names:
                 self.names[var] = self.joins.room(var)
             args.append(self.names[var])
-        self._run(self._launches(lowered, compiled, step), args)
+        relay = relay_of(self.grouping, step, lowered)
+        launches, before = relay.placed(self, step) if relay else (self._launches(lowered, step), [])
+        self._run(launches, [*before, *args])
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
             found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
             self.lines.append(f"if {found}: {self._by_primitives()}")
@@ -355,15 +358,15 @@ class Plan:
     def _copied(self, operand) -> str:
         return self.bind(f"{self.array(operand.view)}.copy()")
 
-    def _launches(self, lowered: Lowered, compiled: Compiled, step: Step) -> list:
+    def _launches(self, lowered: Lowered, step: Step) -> list:
         """Launch functions, one a thread: everything but the arrays is fixed.  A reduction over all
         lanes stays whole."""
+        compiled = self._compiled(lowered)
         offsets, words, lanes, work = launch_facts(lowered)
         cost = work * max(step.weight, 1)
         release = cost > RELEASE
         self.single = (lowered, compiled, release)
-        whole = lowered.kernel.nest == "lanes" and any(o.mode in COMBINES for o in lowered.kernel.outputs)
-        ranges = [(0, lanes)] if whole else parts(lanes, cost)
+        ranges = [(0, lanes)] if is_whole(lowered.kernel) else parts(lanes, cost)
         return [launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, lo, hi, release)
                 for lo, hi in ranges]
 
@@ -371,7 +374,8 @@ class Plan:
         """(kernel, byte offsets, further words, lanes, numbers of the inputs it takes) of a small program
         that is one kernel with one result; None for others."""
         steps, out = self.grouping.steps, self.jaxpr.outs
-        if len(steps) != 1 or len(self.kernels) != 1 or len(out) != 1 or not isinstance(out[0], Var):
+        if (self.single is None or len(steps) != 1 or len(self.kernels) != 1 or len(out) != 1
+                or not isinstance(out[0], Var)):
             return None
         lowered, compiled, release = self.single
         binders = {v: k for k, v in enumerate(self.jaxpr.in_binders)}

@@ -64,8 +64,11 @@ class Team:
                 worker.task = launch, arrays
                 worker.start.release()
             launches[0](*arrays)
-            for worker in used:
-                worker.done.acquire()
+            for worker, launch in zip(used, launches[1:]):
+                if worker.start.acquire(blocking=False):         # it did not get to it: the CPUs are busy
+                    launch(*arrays)
+                else:
+                    worker.done.acquire()
         except BaseException:                  # an interrupt: workers that are still busy are let go
             self.workers = []
             raise
