@@ -14,7 +14,7 @@ from tlgrad.backends.numba_cpu.plan import Plan
 def shared(request, monkeypatch):
     """Small tiles, and work that pays at once."""
     monkeypatch.setenv("TLGRAD_NUM_THREADS", str(request.param))
-    monkeypatch.setattr(threads, "WORTH", 1)
+    monkeypatch.setattr(threads, "SHARE", 1e-3)
     monkeypatch.setattr(relay, "LEAST", 1)
     monkeypatch.setattr(relay, "TILE_BYTES", 512)
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tlgrad.backends.numba_cpu.threads import WORTH, parts
+from tlgrad.backends.numba_cpu.threads import SHARE, parts
 
 PROGRAM = """
 import hashlib, numpy as np, tlgrad as tl
@@ -31,7 +31,7 @@ def test_one_two_and_three_threads_agree():
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 127, 128, 1000, 4097])
-@pytest.mark.parametrize("work", [0, WORTH, 3 * WORTH, 100 * WORTH])
+@pytest.mark.parametrize("work", [0, SHARE, 3 * SHARE, 100 * SHARE])
 def test_parts_cover_every_lane_once(count, work, monkeypatch):
     monkeypatch.setenv("TLGRAD_NUM_THREADS", "3")
     ranges = parts(count, work)

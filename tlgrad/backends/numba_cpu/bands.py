@@ -12,8 +12,9 @@ from math import prod
 import numpy as np
 
 from tlgrad.backends.numba_cpu.contraction import Product, packed_bytes, tile_kernel
-from tlgrad.backends.numba_cpu.facts import launch_facts
+from tlgrad.backends.numba_cpu.facts import duration, launch_facts
 from tlgrad.backends.numba_cpu.kernels import build
+from tlgrad.backends.numba_cpu.shares import EACH
 from tlgrad.codegen.ir import COMBINES, SIZES
 from tlgrad.codegen.lowering import Lowered, Operand
 from tlgrad.core.jaxpr import Var
@@ -39,6 +40,8 @@ class Bands:
         self.members: list[tuple[Step, Lowered]] = []
         self.product: tuple[Step, Product] | None = None
         self.rows = self.row_bytes = self.cost = 0
+        #: nanoseconds on one thread
+        self.time = 0.0
         self.widths: dict[Var, int] = {}
 
     @property
@@ -46,11 +49,16 @@ class Bands:
         """There is something to do band by band."""
         return len(self.members) + (self.product is not None) > 1
 
+    @property
+    def shares(self) -> tuple[int, int]:
+        """Rows that threads take as one, and shares for each thread: a product packs its block for every share."""
+        return (IN_TILES, 1) if self.product else (TOGETHER, EACH)
+
     def start(self, step: Step, product: Product):
         """A product comes first."""
         _, self.rows, width, terms = product.sizes
         self.product, self.row_bytes = (step, product), width * SIZES[product.type]
-        self.cost = self.rows * width * terms // 8
+        self.cost, self.time = self.rows * width * terms // 8, product.time
         self.widths[step.eqns[0].outs[0]] = width
 
     def takes(self, lowered: Lowered) -> bool:
@@ -94,6 +102,7 @@ class Bands:
         width = prod(lowered.sizes) // self.rows
         self.row_bytes += _bytes(lowered, width)
         self.cost += prod(lowered.sizes) * max(step.weight, 1)
+        self.time += duration(lowered)
         self.widths |= {v: 1 if o.mode in COMBINES else width
                         for v, o in zip(lowered.outs, lowered.kernel.outputs)}
 

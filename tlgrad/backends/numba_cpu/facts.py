@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from math import prod
 
-from tlgrad.codegen.ir import SIZES, slots_of
-from tlgrad.codegen.lowering import Lowered, literal_word
+from tlgrad.codegen.intrinsics import cost
+from tlgrad.codegen.ir import SIZES, Op, Value, slots_of
+from tlgrad.codegen.lowering import Lowered, lane_bytes, literal_word
+from tlgrad.kernels.machine import host
 from tlgrad.passes.views import row_major
 
 
@@ -38,3 +40,31 @@ def launch_facts(lowered: Lowered) -> tuple[list[int], list[int], int, int]:
     if lowered.kernel.nest == "columns":
         lanes = sizes[1]
     return offsets, words, lanes, prod(sizes)
+
+
+#: vector instructions, and bytes of memory, that take about a nanosecond
+INSTRUCTIONS, BYTES = 6, 50
+#: turns of a loop whose count is not a number of the program
+TURNS = 100
+
+
+def weight(lowered: Lowered) -> int:
+    """About how many instructions the kernel is on one lane."""
+    counts = {v: literal_word(lit) for lit, v in zip(lowered.literals, lowered.kernel.literals)}
+    return _weight(lowered.kernel.ops, counts)
+
+
+def _weight(ops: list[Op], counts: dict[Value, int]) -> int:
+    total = 0
+    for op in ops:
+        inner = sum(_weight(region.ops, counts) for region in op.regions)
+        turns = 1 if op.name == "cond" else counts.get(op.args[0], TURNS) if op.regions else 0
+        total += 0 if op.uniform else turns * inner if op.regions else cost(op.name)
+    return total
+
+
+def duration(lowered: Lowered) -> float:
+    """About how many nanoseconds a launch takes on one thread."""
+    kernel, lanes = lowered.kernel, host().vector_bytes / max(lane_bytes(lowered.kernel), 1)
+    moved = sum(SIZES[v.value.type] for v in (*kernel.inputs, *kernel.outputs) if not v.value.uniform)
+    return prod(lowered.sizes) * (weight(lowered) / (INSTRUCTIONS * lanes) + moved / BYTES)

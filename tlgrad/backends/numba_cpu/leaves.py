@@ -41,7 +41,7 @@ def tree_of_sums(found, kernel: int, aval):
     for lo, hi in _shares(found.leaves):
         offsets = [*found.offsets[:-1], found.offsets[-1] - lo * size]
         launches = [launcher().make(kernel, offsets, found.words, lo * per + a, lo * per + b, True)
-                    for a, b in parts((hi - lo) * per, found.work * (hi - lo) // found.leaves)]
+                    for a, b in parts((hi - lo) * per, found.time * (hi - lo) / found.leaves)]
         shares.append((hi - lo, [launches]))
     return partial(_total, shares, aval.shape, aval.dtype.storage)
 
@@ -60,6 +60,6 @@ def tree_of_products(product, kernel: int, offsets: list[int], aval):
             launches.append([
                 launcher().make(kernel, [*starts, (leaf - lo) * aval.size * size],
                                 product.words(True, rows, terms), 0, batch, True)
-                for rows in parts(m, batch * m * n * terms // 8)])
+                for rows in parts(m, product.time * terms / k)])
         shares.append((hi - lo, launches))
     return partial(_total, shares, aval.shape, aval.dtype.storage)

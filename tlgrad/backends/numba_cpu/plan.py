@@ -29,8 +29,9 @@ from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
-from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, words_of
-from tlgrad.backends.numba_cpu.relay import is_whole, relay_of
+from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, place_time, words_of
+from tlgrad.backends.numba_cpu.relay import relay_of
+from tlgrad.backends.numba_cpu.shares import Shares, shares_of
 from tlgrad.backends.numba_cpu.steps import is_constant, runs_primitive, work_of
 from tlgrad.backends.numba_cpu.sums import fold_kernel, sum_of
 from tlgrad.backends.numba_cpu.threads import parallel, parts
@@ -212,12 +213,10 @@ class Plan:
                 self.names[var] = self.joins.room(var)
         args = [self.names[o] if isinstance(o, Var) else o if isinstance(o, str) else self._copied(o)
                 for o in operands]
-        ranges = parts(bands.rows, bands.cost)
-        scratch = self.bind(f"allocate(({room * len(ranges)},), {self.constant(np.dtype(np.uint8))})")
-        release, zeros = bands.cost > RELEASE, [0] * len(args)
-        launches = [launcher().make(bands_kernel(), [0, n * room, *zeros], [], lo, hi, release)
-                    for n, (lo, hi) in enumerate(ranges)]
-        self._run(launches, [self.constant(program, "p"), scratch, *args])
+        shares = Shares(bands_kernel(), bands.rows, bands.time, *bands.shares)
+        scratch = self.bind(f"allocate(({room * shares.threads},), {self.constant(np.dtype(np.uint8))})")
+        launches = shares.launches([0] * (2 + len(args)), [], bands.cost > RELEASE, room)
+        self._run(launches, [self.constant(program, "p"), scratch, *args], shares.state())
 
     def _compiled(self, lowered: Lowered) -> Compiled:
         compiled = compile_kernel(lowered.kernel, self.origin, len(self.kernels))
@@ -232,8 +231,10 @@ class Plan:
                 self.names[var] = self.joins.room(var)
             args.append(self.names[var])
         relay = relay_of(self.grouping, step, lowered)
-        launches, before = relay.placed(self, step) if relay else (self._launches(lowered, step), [])
-        self._run(launches, [*before, *args])
+        if relay:
+            self._run(*relay.placed(self, step, args))
+        else:
+            self._launch(lowered, step, args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
             found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
             self.lines.append(f"if {found}: {self._by_primitives()}")
@@ -263,7 +264,7 @@ class Plan:
         work = prod(product.sizes)
         launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
                                     product.sizes[0], work > RELEASE)
-                    for rows in parts(product.sizes[1], work // 8)]
+                    for rows in parts(product.sizes[1], product.time)]
         self._run(launches, [*args, out])
         if product.swapped:                # it was written as C[b, n, m]
             batch, n, m, _ = product.sizes
@@ -302,8 +303,8 @@ class Plan:
         out = self.names[eqn.outs[0]] = self.joins.room(eqn.outs[0])
         self._from_start(eqn, out, len(views))
         words = found.words_from(len(eqn.ins) == len(views))
-        self._run([launcher().make(kernel, found.offsets, words, lo, hi, release)
-                   for lo, hi in parts(found.items, found.work)], [*args, out])
+        shares = Shares(kernel, found.items, found.time)
+        self._run(shares.launches(found.offsets, words, release), [*args, out], shares.state())
 
     def _places(self, eqn):
         """A gather or scatter of rows; the primitive raises the error for a place outside."""
@@ -318,11 +319,10 @@ class Plan:
         if scatters:
             self.lines.append(f"{out}[...] = {arrays[0]}")
         count = prod(eqn.ins[1].aval.shape[:-1])
-        work = (eqn.ins[2] if scatters else eqn.outs[0]).aval.size
-        kernel, words = place_kernel(*kernel_kind(eqn)), words_of(eqn)
-        launches = [launcher().make(kernel, [0] * 4, words, lo, hi, work > RELEASE)
-                    for lo, hi in ([(0, count)] if scatters else parts(count, work))]
-        self._run(launches, [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag])
+        moved = (eqn.ins[2] if scatters else eqn.outs[0]).aval
+        shares = Shares(place_kernel(*kernel_kind(eqn)), count, place_time(eqn, moved))
+        self._run(shares.launches([0] * 4, words_of(eqn), moved.size > RELEASE),
+                  [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag], shares.state())
         self.lines.append(f"if {flag}[0]: {self._by_primitives()}")
 
     def _tree(self, eqn, run, args):
@@ -337,12 +337,13 @@ class Plan:
         if len(eqn.ins) > operands:
             self.lines.append(f"{out}[...] = {self.array(self.grouping.view(eqn.ins[operands]))}")
 
-    def _run(self, launches, args):
-        """The line that runs the parts of a launch."""
+    def _run(self, launches, args, state=None):
+        """The line that runs the parts of a launch; they share a copy of the state."""
         if len(launches) == 1:
             self.lines.append(f"{self.constant(launches[0], 'k')}({', '.join(args)})")
-        else:
-            self.lines.append(f"parallel({self.constant(launches, 'k')}, {', '.join(args)})")
+            return
+        args = args if state is None else [f"{self.constant(state)}.copy()", *args]
+        self.lines.append(f"parallel({self.constant(launches, 'k')}, {', '.join(args)})")
 
     def bind(self, expression) -> str:
         """A name for an intermediate array."""
@@ -358,17 +359,14 @@ class Plan:
     def _copied(self, operand) -> str:
         return self.bind(f"{self.array(operand.view)}.copy()")
 
-    def _launches(self, lowered: Lowered, step: Step) -> list:
-        """Launch functions, one a thread: everything but the arrays is fixed.  A reduction over all
-        lanes stays whole."""
+    def _launch(self, lowered: Lowered, step: Step, args):
+        """The line of a kernel: everything but the arrays is fixed."""
         compiled = self._compiled(lowered)
-        offsets, words, lanes, work = launch_facts(lowered)
-        cost = work * max(step.weight, 1)
-        release = cost > RELEASE
+        offsets, words, _, entries = launch_facts(lowered)
+        release = entries * max(step.weight, 1) > RELEASE
         self.single = (lowered, compiled, release)
-        ranges = [(0, lanes)] if is_whole(lowered.kernel) else parts(lanes, cost)
-        return [launcher().make(compiled.address, [*offsets, *[0] * len(lowered.outs)], words, lo, hi, release)
-                for lo, hi in ranges]
+        shares = shares_of(lowered, compiled.address)
+        self._run(shares.launches([*offsets, *[0] * len(lowered.outs)], words, release), args, shares.state())
 
     def direct(self) -> tuple | None:
         """(kernel, byte offsets, further words, lanes, numbers of the inputs it takes) of a small program

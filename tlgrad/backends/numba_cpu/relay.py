@@ -3,19 +3,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
 from tlgrad.backends.numba_cpu.combine import start_number
-from tlgrad.backends.numba_cpu.facts import launch_facts
-from tlgrad.backends.numba_cpu.kernels import Compiled, build, compile_kernel, shape_of
+from tlgrad.backends.numba_cpu.facts import duration, launch_facts, weight
+from tlgrad.backends.numba_cpu.kernels import Compiled, build, compile_kernel
 from tlgrad.backends.numba_cpu.native import launcher
-from tlgrad.backends.numba_cpu.threads import parts
+from tlgrad.backends.numba_cpu.shares import block_of, is_whole
+from tlgrad.backends.numba_cpu.threads import threads_for
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import COMBINES, SIZES, Input, Kernel, Output, Value
 from tlgrad.codegen.lowering import Lowered, Operand
-from tlgrad.kernels.machine import host
 from tlgrad.kernels.tiles.bands import WORD
 from tlgrad.kernels.tiles.relay import PIECE, READY, RING, module
 from tlgrad.passes.groups import Grouping, Step
@@ -34,19 +33,13 @@ FIRST = 3
 ALIGN = 64
 
 
-def is_whole(kernel: Kernel) -> bool:
-    """True when a kernel reduces all of its lanes to one number."""
-    return kernel.nest == "lanes" and any(o.mode in COMBINES for o in kernel.outputs)
-
-
 def relay_of(grouping: Grouping, step: Step, lowered: Lowered) -> Relay | None:
     """The relay of a kernel that is whole, where it pays, and where it does not make what its reductions start
     from."""
     kernel = lowered.kernel
-    if not is_whole(kernel) or step.weight < LEAST:
+    if not is_whole(kernel) or weight(lowered) < LEAST:
         return None
-    *_, lanes, entries = launch_facts(lowered)
-    count, row = len(parts(lanes, entries * step.weight)), _row(lowered)
+    count, row = threads_for(duration(lowered), launch_facts(lowered)[2]), _row(lowered)
     alike = any(op.uniform and op.regions for op in kernel.ops)            # loops that every tile would run
     starts = [grouping.view(a).root for eqn in step.eqns if eqn.prim.kind == "reduction" for a in eqn.ins[1:]]
     own = {v for eqn in (*step.uniforms, *step.eqns) for v in eqn.outs}
@@ -100,12 +93,12 @@ class Relay:
     def height(self, lanes: int) -> int:
         """Rows of a tile: whole blocks of the kernel of the terms."""
         lane = self.row * max(SIZES[v.type] for v in self.starts)
-        block = prod(shape_of(self.terms.kernel, host())) if self.row == 1 else 1
+        block = block_of(self.terms.kernel)
         most = min(TILE_BYTES // lane, -(-lanes // (self.count * TILES)))
         return max(most // block, 1) * block
 
-    def placed(self, plan, step: Step) -> tuple[list, list[str]]:
-        """The launches in a plan, one a thread, and their operands before those of the kernel; there are lines
+    def placed(self, plan, step: Step, args: list[str]) -> tuple[list, list[str]]:
+        """The launches in a plan, one a thread, and their operands, the last of which are `args`; there are lines
         that write what the reductions start from."""
         for eqn in step.eqns:
             if eqn.prim.kind == "reduction":
@@ -115,7 +108,7 @@ class Relay:
         plan.kernels.append((self.lowered, self.compile(plan.origin, len(plan.kernels))))
         launches, program, state, room = self.launches()
         ring = plan.bind(f"allocate(({room},), {plan.constant(np.dtype(np.uint8))})")
-        return launches, [plan.constant(program, "p"), f"{plan.constant(state)}.copy()", ring]
+        return launches, [plan.constant(program, "p"), f"{plan.constant(state)}.copy()", ring, *args]
 
     def compile(self, origin, number: int) -> Compiled:
         """Compile the kernels; the kernel that does all, under its own text."""

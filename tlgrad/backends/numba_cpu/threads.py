@@ -10,8 +10,8 @@ from typing import Callable, Sequence
 
 from tlgrad.kernels.fork import in_child
 
-#: instructions that pay for handing work to a thread (a few microseconds)
-WORTH = 400_000
+#: nanoseconds of work that pay for handing it to a thread: until one that slept is at work takes some ten thousand
+SHARE = 50_000
 
 
 def thread_count() -> int:
@@ -90,10 +90,15 @@ def _after_fork():
     _team = Team()
 
 
-def parts(count: int, work: int) -> list[tuple[int, int]]:
+def threads_for(time: float, count: int) -> int:
+    """How many threads share work on `count` lanes or rows that takes about `time` nanoseconds on one."""
+    return max(min(thread_count(), int(time / SHARE), count), 1)
+
+
+def parts(count: int, time: float) -> list[tuple[int, int]]:
     """Ranges of `count` lanes or rows: one a thread, when each has enough to do."""
-    n = min(thread_count(), work // WORTH, count) if work >= 2 * WORTH else 1
-    step = -(-count // n) if n > 1 else count
-    if count >= 128 * n:
+    n = threads_for(time, count)
+    step = -(-count // n)
+    if count >= 128 * n > 128:
         step = -(-step // 128) * 128
     return [(lo, min(lo + step, count)) for lo in range(0, count, max(step, 1))] or [(0, 0)]
