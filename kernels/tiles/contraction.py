@@ -3,7 +3,8 @@
 Every entry of C is one chain over k, left to right: ``acc = acc + a * b`` ("ordered") or
 ``acc = fma(a, b, acc)`` ("fused").  Speed comes from many chains side by side: a tile of
 `rows` times `vectors` accumulators in registers.  B is packed once per block into panels of one
-tile's width (`panels`).  A is read in place, entry by entry, with any strides; in order "fused" a
+tile's width: by the first band of tiles while they compute, where its rows are dense in memory, else
+beforehand (`panels`).  A is read in place, entry by entry, with any strides; in order "fused" a
 band of rows that lie side by side in memory (A transposed) is copied first, term by term, since its
 lines would leave the first cache before the next panel reads them again (measured 1.2x).  Blocks
 over k write their accumulators to C and read them again, which keeps the order.
@@ -23,6 +24,9 @@ WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "packed
          "a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n", "c_batch", "c_m")
 BLOCK_BYTES = 3 << 18                    # packed block of B
 LINE = 64
+#: terms ahead that a tile which packs asks for, in the second cache: rows of B that lie a power of two apart share
+#: a few sets of the first
+AHEAD = 16
 #: processors that do a product and a sum of 512 bits in every cycle only where an operand comes from
 #: memory.  Zen 4, a term of a tile of 6 by 4 in the first cache: 23.8 cycles so, 29.8 by registers, 24 by ports
 EMBEDDED = {"znver4"}
@@ -76,7 +80,7 @@ def tile_for(type, machine, fused):
 def module(tile, name):
     """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over batches lo..hi-1."""
     heights = sorted({tile.rows, 4, 2, 1} & set(range(1, tile.rows + 1)), reverse=True)
-    micros = [Micro(tile, rows) for rows in heights]
+    micros = [*[Micro(tile, rows) for rows in heights], Micro(tile, tile.rows, packs=True)]
     driver = Driver(tile, heights)
     packer = Packer(tile)
     functions = [*[m.text() for m in micros], copy_rows(tile), *[copy_band(tile)] * tile.fused, packer.text(),
@@ -86,15 +90,16 @@ def module(tile, name):
 
 
 class Micro:
-    """One tile: `rows` rows of A times one panel of B, over `count` terms."""
+    """One tile: `rows` rows of A times one panel of B, over `count` terms.  One that `packs` reads B itself and
+    makes the panel."""
 
-    def __init__(self, tile, rows):
-        self.tile, self.rows = tile, rows
+    def __init__(self, tile, rows, packs=False):
+        self.tile, self.rows, self.packs = tile, rows, packs
         self.e = Loops(tile.lanes)
 
     def text(self):
-        """``void @tile<rows>(a, a_m, a_k, ahead, panel, c, c_m, count, fresh, past)``; `ahead` is a row of A that
-        other tiles will read."""
+        """``void @tile<rows>(a, a_m, a_k, ahead, b, b_k, panel, c, c_m, count, fresh, past)``, or ``@packing``;
+        `ahead` is a row of A that other tiles will read, `b` the columns of B that the panel has."""
         e, t = self.e, self.tile
         vector = e.type(t.type)
         old, go = "old", "go"
@@ -110,12 +115,13 @@ class Micro:
 
         def term(k, accs):
             a = e.at("%a", e.i64("mul", k, "%a_k"))
-            panel = e.at("%panel", e.i64("mul", k, t.width * t.size))
+            b = e.at("%b", e.i64("mul", k, "%b_k")), e.at("%panel", e.i64("mul", k, t.width * t.size))
             e.prefetch(e.at("%ahead", e.i64("mul", k, "%a_k")))
-            return self.term(a, panel, offsets, accs)
+            return self.term(a, b, offsets, accs)
         accs = e.loop("%count", term, [(vector, x) for x in starts])
         self.store(accs, places)
-        head = (f"define internal void @tile{self.rows}(ptr %a, i64 %a_m, i64 %a_k, ptr %ahead, "
+        name = "packing" if self.packs else f"tile{self.rows}"
+        head = (f"define internal void @{name}(ptr %a, i64 %a_m, i64 %a_k, ptr %ahead, ptr %b, i64 %b_k, "
                 "ptr %panel, ptr %c, i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
@@ -132,31 +138,37 @@ class Micro:
             e.jump(end)
         e.start(end)
 
-    def term(self, a, panel, offsets, accs):
+    def term(self, a, b, offsets, accs):
         """One more term in every accumulator, row by row."""
         if self.tile.embedded:
-            return self.term_by_columns(a, panel, offsets, accs)
-        out, bs = [], [self.part(panel, v) for v in range(self.tile.vectors)]
+            return self.term_by_columns(a, b, offsets, accs)
+        out, bs = [], [self.part(*b, v) for v in range(self.tile.vectors)]
         for r, offset in enumerate(offsets):
             x = self.entry(a, offset)
             out += [self.step(accs[r * self.tile.vectors + v], x, b) for v, b in enumerate(bs)]
         return out
 
-    def term_by_columns(self, a, panel, offsets, accs):
+    def term_by_columns(self, a, b, offsets, accs):
         """The same column by column.  After a fence an entry of A is another load, which becomes the operand of
         its product; without, LLVM would load it once, into a register."""
         out = list(accs)
         for v in range(self.tile.vectors):
-            b = self.part(panel, v)
+            factor = self.part(*b, v)
             for k, offset in zip(range(v, len(accs), self.tile.vectors), offsets):
-                out[k] = self.step(accs[k], self.entry(a, offset), b)
+                out[k] = self.step(accs[k], self.entry(a, offset), factor)
             self.e.lines.append('  fence syncscope("singlethread") acq_rel')
         return out
 
-    def part(self, panel, v):
-        """One vector of a panel's term."""
+    def part(self, b, panel, v):
+        """One vector of B's term."""
         e, t = self.e, self.tile
-        return e.emit(f"load {e.type(t.type)}, ptr {e.at(panel, v * t.lanes * t.size)}, align 32")
+        vector, place = e.type(t.type), v * t.lanes * t.size
+        if not self.packs:
+            return e.emit(f"load {vector}, ptr {e.at(panel, place)}, align 32")
+        e.prefetch(e.at(b, e.i64("add", e.i64("mul", "%b_k", AHEAD), place)), 2)
+        x = e.emit(f"load {vector}, ptr {e.at(b, place)}, align {t.size}")
+        e.lines.append(f"  store {vector} {x}, ptr {e.at(panel, place)}, align 32")
+        return x
 
     def entry(self, a, offset):
         """An entry of A in every lane."""
@@ -227,14 +239,13 @@ class Driver:
         def columns(n0, width):
             def terms(k0, depth):
                 here = e.at(e.at(bb, e.i64("mul", k0, w["b_k"])), e.i64("mul", n0, w["b_n"]))
-                e.when(e.emit(f"icmp eq i64 {w['ready']}, 0"), lambda: e.lines.append(
-                    f"  call void @pack(ptr {here}, i64 {w['b_k']}, i64 {w['b_n']}, ptr {self.packed}, "
-                    f"i64 {depth}, i64 {width})"))
+                by_tiles = self.pack(here, depth, width)
                 first = e.emit(f"icmp eq i64 {k0}, 0")
                 asked = e.emit(f"icmp ne i64 {w['fresh']}, 0")
                 fresh = e.emit(f"and i1 {first}, {asked}")
                 start = e.at(a, e.i64("mul", k0, w["a_k"]))
-                self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)), depth, width, fresh)
+                target = e.at(c, e.i64("mul", n0, self.tile.size))
+                self.rows(start, here, target, depth, width, fresh, by_tiles)
             even_blocks(e, w["k"], self.tile.depth, terms)
         even_blocks(e, w["n"], self.panels_in_a_block(), columns, self.tile.width)
 
@@ -245,7 +256,24 @@ class Driver:
         fit = e.i64("sdiv", BLOCK_BYTES, panel)
         return e.i64("add", fit, e.emit(f"zext i1 {e.emit(f'icmp eq i64 {fit}, 0')} to i64"))
 
-    def rows(self, a, c, depth, width, fresh):
+    def pack(self, b, depth, width):
+        """Pack a block of B, but for the full panels that the first band of tiles packs; an i1: it does."""
+        e, w, t = self.e, self.w, self.tile
+        new = e.emit(f"icmp eq i64 {w['ready']}, 0")
+        dense = e.emit(f"icmp eq i64 {w['b_n']}, {t.size}")
+        high = e.emit(f"icmp sge i64 {e.i64('sub', w['m_limit'], w['m_first'])}, {t.rows}")
+        by_tiles = e.emit(f"and i1 {new}, {e.emit(f'and i1 {dense}, {high}')}")
+        left = e.emit(f"select i1 {by_tiles}, i64 {e.i64('sdiv', width, t.width)}, i64 0")
+        first = e.i64("mul", left, t.width)
+        more = e.emit(f"icmp slt i64 {first}, {width}")
+        source = e.at(b, e.i64("mul", first, w["b_n"]))
+        target = e.at(self.packed, e.i64("mul", e.i64("mul", first, t.size), depth))
+        rest = e.i64("sub", width, first)
+        arguments = f"ptr {source}, i64 {w['b_k']}, i64 {w['b_n']}, ptr {target}, i64 {depth}, i64 {rest}"
+        e.when(e.emit(f"and i1 {new}, {more}"), lambda: e.lines.append(f"  call void @pack({arguments})"))
+        return by_tiles
+
+    def rows(self, a, b, c, depth, width, fresh, by_tiles):
         """All rows m_first..m_limit: full tiles, then tiles of 4, 2 and 1 rows."""
         e, w, rows = self.e, self.w, self.tile.rows
         count = e.i64("sub", w["m_limit"], w["m_first"])
@@ -260,8 +288,11 @@ class Driver:
                 fits = e.emit(f"icmp sge i64 {left}, {h}")
                 height = e.emit(f"select i1 {fits}, i64 {h}, i64 {height}")
                 tile = e.emit(f"select i1 {fits}, ptr @tile{h}, ptr {tile}")
+            first = e.emit(f"icmp eq i64 {m}, {w['m_first']}")
+            packs = e.emit(f"and i1 {first}, {by_tiles}")
+            tiles = e.emit(f"select i1 {packs}, ptr @packing, ptr {tile}"), tile
             a_band, a_k = self.near(e.at(a, e.i64("mul", m, w["a_m"])), depth, width, height)
-            self.panels(a_band, a_k, e.at(c, e.i64("mul", m, w["c_m"])), depth, width, fresh, height, tile)
+            self.panels(a_band, a_k, b, e.at(c, e.i64("mul", m, w["c_m"])), depth, width, fresh, height, tiles)
             return [e.i64("add", m, height)]
         e.loop(e.i64("add", e.i64("udiv", count, rows), rest), band, [("i64", w["m_first"])])
 
@@ -279,34 +310,36 @@ class Driver:
         return (e.emit(f"select i1 {copied}, ptr {self.band}, ptr {a}"),
                 e.emit(f"select i1 {copied}, i64 {t.rows * t.size}, i64 {w['a_k']}"))
 
-    def panels(self, a, a_k, c, depth, width, fresh, height, tile):
-        """One band of rows times all panels; a panel that is not full goes through `corner`.  Each panel's tile
-        asks for one more row of the next band."""
+    def panels(self, a, a_k, b, c, depth, width, fresh, height, tiles):
+        """One band of rows times all panels, by the first of two tiles; a panel that is not full goes through
+        `corner`, by the second.  Each panel's tile asks for one more row of the next band."""
         e, t = self.e, self.tile
         panel_bytes = e.i64("mul", depth, t.width * t.size)
 
         def panel(n0, wide):
             number = e.i64("sdiv", n0, t.width)
-            b = e.at(self.packed, e.i64("mul", number, panel_bytes))
+            columns = e.at(b, e.i64("mul", n0, self.w["b_n"]))
+            factors = columns, e.at(self.packed, e.i64("mul", number, panel_bytes))
             ahead = e.at(a, e.i64("mul", e.i64("add", number, height), self.w["a_m"]))
             target = e.at(c, e.i64("mul", n0, t.size))
             full = e.emit(f"icmp eq i64 {wide}, {t.width}")
             whole, part, join = e.label("whole"), e.label("part"), e.label("join")
             e.branch(full, whole, part)
             e.start(whole)
-            self.call(tile, a, a_k, ahead, b, target, self.w["c_m"], depth, fresh, self.past)
+            self.call(tiles[0], a, a_k, ahead, *factors, target, self.w["c_m"], depth, fresh, self.past)
             e.jump(join)
             e.start(part)
             self.corner_rows(height, target, self.w["c_m"], self.corner, t.width * t.size, wide)
-            self.call(tile, a, a_k, ahead, b, self.corner, t.width * t.size, depth, fresh, "false")
+            self.call(tiles[1], a, a_k, ahead, *factors, self.corner, t.width * t.size, depth, fresh, "false")
             self.corner_rows(height, self.corner, t.width * t.size, target, self.w["c_m"], wide)
             e.jump(join)
             e.start(join)
         blocks(e, width, t.width, panel)
 
-    def call(self, tile, a, a_k, ahead, b, c, c_m, depth, fresh, past):
-        self.e.lines.append(f"  call void {tile}(ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {ahead}, "
-                            f"ptr {b}, ptr {c}, i64 {c_m}, i64 {depth}, i1 {fresh}, i1 {past})")
+    def call(self, tile, a, a_k, ahead, b, panel, c, c_m, depth, fresh, past):
+        factors = f"ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {ahead}, ptr {b}, i64 {self.w['b_k']}"
+        self.e.lines.append(f"  call void {tile}({factors}, ptr {panel}, ptr {c}, i64 {c_m}, i64 {depth}, "
+                            f"i1 {fresh}, i1 {past})")
 
     def corner_rows(self, height, source, source_m, target, target_m, wide):
         """Copy `height` rows of `wide` entries."""

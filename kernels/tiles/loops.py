@@ -35,10 +35,11 @@ class Loops(LLVM):
         """pointer + offset bytes."""
         return self.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
-    def prefetch(self, pointer):
-        """Ask for the line of memory at an address, to be read; there need not be any."""
+    def prefetch(self, pointer, nearness=3):
+        """Ask for the line of memory at an address, to be read; there need not be any.  `nearness` 3 is the first
+        cache, 2 the second."""
         self.declare("@llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 {nearness}, i32 1)")
 
     def loop(self, count, body, carried=()):
         """``for i in range(count)``: body(i, [handle]) -> [handle]; `carried`: (type, start)."""
