@@ -14,7 +14,7 @@ Blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multip
 from dataclasses import dataclass
 
 from .loops import Loops, blocks, even_blocks
-from .micro import Micro
+from .micro import LINE, Micro
 from .panels import Packer, copy_band, copy_rows
 
 #: the words of a launch, in order: three addresses, sizes, then strides in bytes; `fresh`: C0 is 0;
@@ -23,7 +23,8 @@ from .panels import Packer, copy_band, copy_rows
 WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "packed", "ready",
          "a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n", "c_batch", "c_m")
 BLOCK_BYTES = 3 << 18                    # packed block of B
-LINE = 64
+#: bytes of the next product's B that are asked for while this one is computed
+NEXT_BYTES = 1 << 17
 #: processors that do a product and a sum of 512 bits in every cycle only where an operand comes from
 #: memory.  Zen 4, a term of a tile of 6 by 4 in the first cache: 23.8 cycles so, 29.8 by registers, 24 by ports
 EMBEDDED = {"znver4"}
@@ -77,13 +78,27 @@ def tile_for(type, machine, fused):
 def module(tile, name):
     """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over batches lo..hi-1."""
     heights = sorted({tile.rows, 4, 2, 1} & set(range(1, tile.rows + 1)), reverse=True)
-    micros = [*[Micro(tile, rows) for rows in heights], Micro(tile, tile.rows, packs=True)]
+    micros = [Micro(tile, rows, packs) for packs in (False, True) for rows in heights]
     driver = Driver(tile, heights)
     packer = Packer(tile)
     functions = [*[m.text() for m in micros], copy_rows(tile), *[copy_band(tile)] * tile.fused, packer.text(),
                  driver.text(name)]
     declarations = {k: v for part in [*micros, packer, driver] for k, v in part.e.declarations.items()}
     return "\n".join([*declarations.values(), *functions, ""])
+
+
+@dataclass(frozen=True)
+class Block:
+    """Operands of LLVM for a block of B: its place in B, terms, columns; i1s: C starts at 0, the first band of
+    tiles packs it; where the B of the next product is, and how many bytes of it each row of A asks for."""
+
+    place: str
+    depth: str
+    width: str
+    fresh: str
+    by_tiles: str
+    next: str
+    share: str
 
 
 class Driver:
@@ -110,7 +125,7 @@ class Driver:
         whole = e.i64("and", e.i64("add", e.emit(f"ptrtoint ptr {raw} to i64"), LINE - 1), -LINE)
         place = e.emit(f"select i1 {given}, i64 {self.w['packed']}, i64 {whole}")
         self.packed = e.emit(f"inttoptr i64 {place} to ptr")
-        self.past = self.may_go_past()
+        self.past, self.share = self.may_go_past(), self.share_of_rows()
         e.loop(e.i64("sub", "%hi", "%lo"), lambda b, _: self.batch(e.i64("add", b, "%lo")))
         e.lines += [f"  call void @free(ptr {raw})", "  fence seq_cst"]
         return "\n".join([f"define void @{name}(ptr noalias %slots, i64 %lo, i64 %hi) nounwind {{", "entry:",
@@ -129,6 +144,8 @@ class Driver:
         """One product."""
         e, w = self.e, self.w
         a, bb, c = (e.at(w[x], e.i64("mul", b, w[f"{x}_batch"])) for x in "abc")
+        follows = e.emit(f"icmp slt i64 {e.i64('add', b, 1)}, %hi")
+        next, share = e.at(bb, w["b_batch"]), e.emit(f"select i1 {follows}, i64 {self.share}, i64 0")
 
         def columns(n0, width):
             def terms(k0, depth):
@@ -138,10 +155,21 @@ class Driver:
                 asked = e.emit(f"icmp ne i64 {w['fresh']}, 0")
                 fresh = e.emit(f"and i1 {first}, {asked}")
                 start = e.at(a, e.i64("mul", k0, w["a_k"]))
-                target = e.at(c, e.i64("mul", n0, self.tile.size))
-                self.rows(start, here, target, depth, width, fresh, by_tiles)
+                self.rows(start, e.at(c, e.i64("mul", n0, self.tile.size)),
+                          Block(here, depth, width, fresh, by_tiles, next, share))
             even_blocks(e, w["k"], self.tile.depth, terms)
         even_blocks(e, w["n"], self.panels_in_a_block(), columns, self.tile.width)
+
+    def share_of_rows(self):
+        """`Block.share` where a product follows: 0 if A is not dense or B not small."""
+        e, w, t = self.e, self.w, self.tile
+        row = e.i64("mul", w["k"], t.size)
+        gaps = e.i64("or", e.i64("xor", w["a_m"], row), e.i64("xor", w["a_k"], t.size))
+        together = e.emit(f"icmp eq i64 {gaps}, 0")
+        small = e.emit(f"icmp ule i64 {w['b_batch']}, {NEXT_BYTES}")
+        asks = e.emit(f"and i1 {together}, {small}")
+        rows = e.i64("add", e.i64("sub", w["m_limit"], w["m_first"]), 1)
+        return e.emit(f"select i1 {asks}, i64 {e.i64('udiv', w['b_batch'], rows)}, i64 0")
 
     def panels_in_a_block(self):
         """As many panels as fit, at least one."""
@@ -155,8 +183,7 @@ class Driver:
         e, w, t = self.e, self.w, self.tile
         new = e.emit(f"icmp eq i64 {w['ready']}, 0")
         dense = e.emit(f"icmp eq i64 {w['b_n']}, {t.size}")
-        high = e.emit(f"icmp sge i64 {e.i64('sub', w['m_limit'], w['m_first'])}, {t.rows}")
-        by_tiles = e.emit(f"and i1 {new}, {e.emit(f'and i1 {dense}, {high}')}")
+        by_tiles = e.emit(f"and i1 {new}, {dense}")
         left = e.emit(f"select i1 {by_tiles}, i64 {e.i64('sdiv', width, t.width)}, i64 0")
         first = e.i64("mul", left, t.width)
         more = e.emit(f"icmp slt i64 {first}, {width}")
@@ -167,7 +194,7 @@ class Driver:
         e.when(e.emit(f"and i1 {new}, {more}"), lambda: e.lines.append(f"  call void @pack({arguments})"))
         return by_tiles
 
-    def rows(self, a, b, c, depth, width, fresh, by_tiles):
+    def rows(self, a, c, block):
         """All rows m_first..m_limit: full tiles, then tiles of 4, 2 and 1 rows."""
         e, w, rows = self.e, self.w, self.tile.rows
         count = e.i64("sub", w["m_limit"], w["m_first"])
@@ -177,63 +204,79 @@ class Driver:
         def band(_, state):
             m = state[0]
             left = e.i64("sub", w["m_limit"], m)
-            height, tile = str(self.heights[-1]), f"@tile{self.heights[-1]}"
+            height, tile, packing = (f"{name}{self.heights[-1]}" for name in ("", "@tile", "@packing"))
             for h in self.heights[-2::-1]:
                 fits = e.emit(f"icmp sge i64 {left}, {h}")
                 height = e.emit(f"select i1 {fits}, i64 {h}, i64 {height}")
                 tile = e.emit(f"select i1 {fits}, ptr @tile{h}, ptr {tile}")
+                packing = e.emit(f"select i1 {fits}, ptr @packing{h}, ptr {packing}")
             first = e.emit(f"icmp eq i64 {m}, {w['m_first']}")
-            packs = e.emit(f"and i1 {first}, {by_tiles}")
-            tiles = e.emit(f"select i1 {packs}, ptr @packing, ptr {tile}"), tile
-            a_band, a_k = self.near(e.at(a, e.i64("mul", m, w["a_m"])), depth, width, height)
-            self.panels(a_band, a_k, b, e.at(c, e.i64("mul", m, w["c_m"])), depth, width, fresh, height, tiles)
+            packs = e.emit(f"and i1 {first}, {block.by_tiles}")
+            tiles = e.emit(f"select i1 {packs}, ptr {packing}, ptr {tile}"), tile
+            band = self.near(e.at(a, e.i64("mul", m, w["a_m"])), block, height)
+            next = e.at(block.next, e.i64("mul", e.i64("sub", m, w["m_first"]), block.share))
+            self.panels(*band, next, e.at(c, e.i64("mul", m, w["c_m"])), block, height, tiles)
             return [e.i64("add", m, height)]
         e.loop(e.i64("add", e.i64("udiv", count, rows), rest), band, [("i64", w["m_first"])])
 
-    def near(self, a, depth, width, height):
+    def near(self, a, block, height):
         """(address, bytes from term to term) of a band of A, copied where that pays."""
         e, w, t = self.e, self.w, self.tile
         if not t.fused:
             return a, w["a_k"]
         side_by_side = e.emit(f"icmp eq i64 {w['a_m']}, {t.size}")
         whole = e.emit(f"icmp eq i64 {height}, {t.rows}")
-        again = e.emit(f"icmp sgt i64 {width}, {t.width}")
+        again = e.emit(f"icmp sgt i64 {block.width}, {t.width}")
         copied = e.emit(f"and i1 {e.emit(f'and i1 {side_by_side}, {whole}')}, {again}")
         e.when(copied, lambda: e.lines.append(
-            f"  call void @copy_band(ptr {a}, i64 {w['a_k']}, ptr {self.band}, i64 {depth})"))
+            f"  call void @copy_band(ptr {a}, i64 {w['a_k']}, ptr {self.band}, i64 {block.depth})"))
         return (e.emit(f"select i1 {copied}, ptr {self.band}, ptr {a}"),
                 e.emit(f"select i1 {copied}, i64 {t.rows * t.size}, i64 {w['a_k']}"))
 
-    def panels(self, a, a_k, b, c, depth, width, fresh, height, tiles):
+    def panels(self, a, a_k, next, c, block, height, tiles):
         """One band of rows times all panels, by the first of two tiles; a panel that is not full goes through
-        `corner`, by the second.  Each panel's tile asks for one more row of the next band."""
+        `corner`, by the second."""
         e, t = self.e, self.tile
-        panel_bytes = e.i64("mul", depth, t.width * t.size)
+        panel_bytes = e.i64("mul", block.depth, t.width * t.size)
 
-        def panel(n0, wide):
+        def one(n0, wide):
             number = e.i64("sdiv", n0, t.width)
-            columns = e.at(b, e.i64("mul", n0, self.w["b_n"]))
-            factors = columns, e.at(self.packed, e.i64("mul", number, panel_bytes))
-            ahead = e.at(a, e.i64("mul", e.i64("add", number, height), self.w["a_m"]))
+            panel = e.at(self.packed, e.i64("mul", number, panel_bytes))
+            columns = e.at(block.place, e.i64("mul", n0, self.w["b_n"]))
+            operands = a, a_k, *self.asked(a, a_k, next, number, block, height), columns, panel
             target = e.at(c, e.i64("mul", n0, t.size))
             full = e.emit(f"icmp eq i64 {wide}, {t.width}")
             whole, part, join = e.label("whole"), e.label("part"), e.label("join")
             e.branch(full, whole, part)
             e.start(whole)
-            self.call(tiles[0], a, a_k, ahead, *factors, target, self.w["c_m"], depth, fresh, self.past)
+            self.call(tiles[0], operands, target, self.w["c_m"], block, self.past)
             e.jump(join)
             e.start(part)
             self.corner_rows(height, target, self.w["c_m"], self.corner, t.width * t.size, wide)
-            self.call(tiles[1], a, a_k, ahead, *factors, self.corner, t.width * t.size, depth, fresh, "false")
+            self.call(tiles[1], operands, self.corner, t.width * t.size, block, "false")
             self.corner_rows(height, self.corner, t.width * t.size, target, self.w["c_m"], wide)
             e.jump(join)
             e.start(join)
-        blocks(e, width, t.width, panel)
+        blocks(e, block.width, t.width, one)
 
-    def call(self, tile, a, a_k, ahead, b, panel, c, c_m, depth, fresh, past):
-        factors = f"ptr {a}, i64 {self.w['a_m']}, i64 {a_k}, ptr {ahead}, ptr {b}, i64 {self.w['b_k']}"
-        self.e.lines.append(f"  call void {tile}({factors}, ptr {panel}, ptr {c}, i64 {c_m}, i64 {depth}, "
-                            f"i1 {fresh}, i1 {past})")
+    def asked(self, a, a_k, next, number, block, height):
+        """(address, bytes from term to term) of what the tile of a panel asks for: a row of the next band; or,
+        line by line, the next band and then the next product's B from `next` on."""
+        e, w = self.e, self.w
+        lines = e.emit(f"icmp ne i64 {block.share}, 0")
+        first = e.emit(f"icmp eq i64 {number}, 0")
+        row = e.emit(f"select i1 {lines}, i64 0, i64 {number}")
+        row = e.at(a, e.i64("mul", e.i64("add", row, height), w["a_m"]))
+        line = e.at(next, e.i64("mul", e.i64("sub", number, 1), e.i64("mul", block.depth, LINE)))
+        other = e.emit(f"select i1 {first}, ptr {row}, ptr {line}")
+        return (e.emit(f"select i1 {lines}, ptr {other}, ptr {row}"),
+                e.emit(f"select i1 {lines}, i64 {LINE}, i64 {a_k}"))
+
+    def call(self, tile, operands, c, c_m, block, past):
+        a, a_k, next, next_k, b, panel = operands
+        rows, columns = f"ptr {a}, i64 {self.w['a_m']}, i64 {a_k}", f"ptr {b}, i64 {self.w['b_k']}, ptr {panel}"
+        self.e.lines.append(f"  call void {tile}({rows}, ptr {next}, i64 {next_k}, {columns}, ptr {c}, i64 {c_m}, "
+                            f"i64 {block.depth}, i1 {block.fresh}, i1 {past})")
 
     def corner_rows(self, height, source, source_m, target, target_m, wide):
         """Copy `height` rows of `wide` entries."""

@@ -17,8 +17,8 @@ class Micro:
         self.e = Loops(tile.lanes)
 
     def text(self):
-        """``void @tile<rows>(a, a_m, a_k, ahead, b, b_k, panel, c, c_m, count, fresh, past)``, or ``@packing``;
-        `ahead` is a row of A that other tiles will read, `b` the columns of B that the panel has."""
+        """``void @tile<rows>(a, a_m, a_k, next, next_k, b, b_k, panel, c, c_m, count, fresh, past)``, or
+        ``@packing<rows>``; `b` is the panel's place in B; others will read what is at `next` + k `next_k`."""
         e, t = self.e, self.tile
         vector = e.type(t.type)
         old, go = "old", "go"
@@ -35,13 +35,14 @@ class Micro:
         def term(k, accs):
             a = e.at("%a", e.i64("mul", k, "%a_k"))
             b = e.at("%b", e.i64("mul", k, "%b_k")), e.at("%panel", e.i64("mul", k, t.width * t.size))
-            e.prefetch(e.at("%ahead", e.i64("mul", k, "%a_k")))
+            if not self.packs:
+                e.prefetch(e.at("%next", e.i64("mul", k, "%next_k")))
             return self.term(a, b, offsets, accs)
         accs = e.loop("%count", term, [(vector, x) for x in starts])
         self.store(accs, places)
-        name = "packing" if self.packs else f"tile{self.rows}"
-        head = (f"define internal void @{name}(ptr %a, i64 %a_m, i64 %a_k, ptr %ahead, ptr %b, i64 %b_k, "
-                "ptr %panel, ptr %c, i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
+        name = f"{'packing' if self.packs else 'tile'}{self.rows}"
+        head = (f"define internal void @{name}(ptr %a, i64 %a_m, i64 %a_k, ptr %next, i64 %next_k, ptr %b, "
+                "i64 %b_k, ptr %panel, ptr %c, i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
     def store(self, accs, places):

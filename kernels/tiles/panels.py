@@ -36,16 +36,9 @@ def copy_rows(tile):
     return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
 
-#: rows of B ahead that packing asks for
-AHEAD = 2
-
-
 class Packer:
     """``void @pack(b, b_k, b_n, packed, depth, width)``: panels of B, for each term one tile's width of
-    entries side by side; +0 beyond the edge.
-
-    Dense rows of B go to all panels at once, so that B is read in the order of memory.
-    """
+    entries side by side; +0 beyond the edge."""
 
     def __init__(self, tile):
         self.tile, self.e = tile, Loops(tile.lanes)
@@ -54,18 +47,14 @@ class Packer:
         """The function."""
         e, t = self.e, self.tile
         b, depth, width = "%b", "%depth", "%width"
-        dense = e.emit(f"icmp eq i64 %b_n, {t.size}")
         turned = e.emit(f"icmp eq i64 %b_k, {t.size}")
         panel_bytes = e.i64("mul", depth, t.width * t.size)
-        e.when(dense, lambda: self.rows(panel_bytes))
 
         def panel(n0, wide):
             target = e.at("%packed", e.i64("mul", e.i64("sdiv", n0, t.width), panel_bytes))
             source = e.at(b, e.i64("mul", n0, "%b_n"))
             full = e.emit(f"icmp eq i64 {wide}, {t.width}")
-            next_, by_turns, by_one, join = map(e.label, ("else", "turned", "single", "join"))
-            e.branch(e.emit(f"and i1 {full}, {dense}"), join, next_)
-            e.start(next_)
+            by_turns, by_one, join = map(e.label, ("turned", "single", "join"))
             e.branch(e.emit(f"and i1 {full}, {turned}"), by_turns, by_one)
             e.start(by_turns)
             self.turn(source, target, depth)
@@ -78,24 +67,6 @@ class Packer:
         head = "define internal void @pack(ptr %b, i64 %b_k, i64 %b_n, ptr %packed, i64 %depth, i64 %width) {"
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
 
-    def rows(self, panel_bytes):
-        """All full panels, row by row of B."""
-        e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
-        panels, bytes = e.i64("sdiv", "%width", t.width), t.width * t.size
-        further = e.i64("mul", "%b_k", AHEAD)
-
-        def row(k, _):
-            here, there = e.at("%b", e.i64("mul", k, "%b_k")), e.at("%packed", e.i64("mul", k, bytes))
-
-            def part(j, _):
-                source, target = e.at(here, e.i64("mul", j, bytes)), e.at(there, e.i64("mul", j, panel_bytes))
-                for v in range(t.vectors):
-                    e.prefetch(e.at(source, e.i64("add", further, v * t.lanes * t.size)))
-                    x = e.emit(f"load {vector}, ptr {e.at(source, v * t.lanes * t.size)}, align {t.size}")
-                    e.lines.append(f"  store {vector} {x}, ptr {e.at(target, v * t.lanes * t.size)}, align 32")
-            e.loop(panels, part)
-        e.loop("%depth", row)
-
     def turn(self, source, target, depth):
         """Blocks of L terms and L columns transposed in registers; the last terms one by one."""
         e, t, vector = self.e, self.tile, self.e.type(self.tile.type)
@@ -105,12 +76,16 @@ class Packer:
             k0 = e.i64("mul", i, t.lanes)
             here = e.at(source, e.i64("mul", k0, t.size))
             there = e.at(target, e.i64("mul", k0, t.width * t.size))
-            for v in range(t.vectors):
-                lines = [e.at(here, e.i64("mul", "%b_n", v * t.lanes + j)) for j in range(t.lanes)]
+
+            def columns(v, _):
+                first = e.i64("mul", v, t.lanes)
+                source, target = e.at(here, e.i64("mul", "%b_n", first)), e.at(there, e.i64("mul", first, t.size))
+                lines = [e.at(source, e.i64("mul", "%b_n", j)) for j in range(t.lanes)]
                 rows = [e.emit(f"load {vector}, ptr {p}, align {t.size}") for p in lines]
                 for j, x in enumerate(transposed(e, vector, rows)):
-                    place = e.at(there, (j * t.width + v * t.lanes) * t.size)
+                    place = e.at(target, j * t.width * t.size)
                     e.lines.append(f"  store {vector} {x}, ptr {place}, align 32")
+            e.loop(str(t.vectors), columns)
         e.loop(whole, square)
         self.pack_entries(source, target, e.i64("mul", whole, t.lanes), depth, str(t.width))
 
