@@ -35,7 +35,9 @@ class Micro:
         def term(k, accs):
             a = e.at("%a", e.i64("mul", k, "%a_k"))
             b = e.at("%b", e.i64("mul", k, "%b_k")), e.at("%panel", e.i64("mul", k, t.width * t.size))
-            if not self.packs:
+            if self.packs:
+                self.ask(b[0])
+            else:
                 e.prefetch(e.at("%next", e.i64("mul", k, "%next_k")))
             return self.term(a, b, offsets, accs)
         accs = e.loop("%count", term, [(vector, x) for x in starts])
@@ -44,6 +46,13 @@ class Micro:
         head = (f"define internal void @{name}(ptr %a, i64 %a_m, i64 %a_k, ptr %next, i64 %next_k, ptr %b, "
                 "i64 %b_k, ptr %panel, ptr %c, i64 %c_m, i64 %count, i1 %fresh, i1 %past) nounwind noinline {")
         return "\n".join([head, "entry:", *e.lines, "  ret void", "}"])
+
+    def ask(self, b):
+        """Ask for all lines of a later term of B, which need not start where a line does."""
+        e, t = self.e, self.tile
+        later = e.at(b, e.i64("mul", "%b_k", AHEAD))
+        for byte in [*range(0, t.width * t.size, LINE), t.width * t.size - 1]:
+            e.prefetch(e.at(later, byte), 2)
 
     def store(self, accs, places):
         """The accumulators to C, past the caches or not."""
@@ -85,7 +94,6 @@ class Micro:
         vector, place = e.type(t.type), v * t.lanes * t.size
         if not self.packs:
             return e.emit(f"load {vector}, ptr {e.at(panel, place)}, align 32")
-        e.prefetch(e.at(b, e.i64("add", e.i64("mul", "%b_k", AHEAD), place)), 2)
         x = e.emit(f"load {vector}, ptr {e.at(b, place)}, align {t.size}")
         e.lines.append(f"  store {vector} {x}, ptr {e.at(panel, place)}, align 32")
         return x
