@@ -93,6 +93,22 @@ def test_factors_from_registers_and_from_memory_make_the_same_words(dtype, embed
     assert tl.same_bits(got, want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [2, 3, 5, 6, 7])
+def test_few_rows_and_full_panels(rows, dtype):
+    """The first rows pack the panels for those after them, whatever their number."""
+    wide, y = numbers((2, rows, 400), dtype, 1), numbers((2, 400, 201), dtype, 2)
+    for first in (0, 1):                                 # rows of the second factor start where lines do, or not
+        for axes in ((0, 1, 2), (0, 2, 1)):
+            f = tl.run(lambda a, b: tl.matmul(a, tl.transpose(b, axes)))
+            b = np.ascontiguousarray(y[:, :, first:].transpose(axes))
+            want = np.zeros((2, rows, 201 - first), dtype)
+            with np.errstate(invalid="ignore"):
+                for k in range(400):
+                    want = want + wide[:, :, k, None] * y[:, k, None, first:]
+            assert tl.same_bits(f(wide, b), want)
+
+
 @pytest.mark.parametrize("columns", [1536, 1535])
 def test_large_products_go_past_the_caches_to_the_same_words(columns):
     rng = np.random.default_rng(13)
