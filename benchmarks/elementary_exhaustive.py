@@ -100,7 +100,7 @@ def narrow(name):
 
 @once
 def _narrow(name):
-    avx512 = evaluation.host()[2]
+    avx512 = evaluation.host().avx512
     emitter = LLVM(evaluation.LANES[avx512], avx512=avx512, block="loop")
     return evaluation.load(evaluation.loop_kernel(functools.partial(rounded_once, name), 1, "f32", emitter))
 
@@ -208,5 +208,5 @@ def main(names, workers):
         table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
         table[name] = row | {"machine": f"{platform.machine()}, {os.cpu_count()} CPUs"}
         TABLE.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
-        if FUNCTIONS[name].pairs and evaluation.host()[2]:
+        if FUNCTIONS[name].pairs and evaluation.host().avx512:
             pairs([name], workers)

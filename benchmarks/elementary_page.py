@@ -48,7 +48,9 @@ Nanoseconds per element on one core of a shared virtual machine ({machine}). *L1
 elements timed from C, minimum and in brackets the quartiles of 31 rounds; the others are minima on 2^16
 elements, on one thread. Ratios are to ours on 2^16 elements: above 1, ours is faster. The machine was shared
 with others, so the ratios within a line mean more than the figures. SciPy stands in where NumPy has no such
-function; libm is glibc's scalar function in a loop. *Compile* is CPU time in milliseconds.
+function; libm is glibc's scalar function in a loop. *Compile* is CPU time in milliseconds;
+*branches* is that of the kernel's branches that are functions of their own, compiled once for all kernels that
+have them.
 
 """
 PLAIN_HEAD = """
@@ -123,10 +125,11 @@ def timing_text():
             c = row[dtype]
             ratios = [f"{c[key][0] / c['large'][0]:.2f}" if key in c else "" for key in PEERS]
             rows.append((name, dtype, f"{c['small'][0]:.2f} [{c['small'][2]:.2f}, {c['small'][3]:.2f}]",
-                         f"{c['large'][0]:.2f}", *ratios, c["compile"]))
+                         f"{c['large'][0]:.2f}", *ratios, c["compile"], c.get("branches", "")))
     slow = json.loads(elementary_timing.PATHS_TABLE.read_text())
     machines = sorted({row["machine"] for row in table.values()})
-    header = ("function", "dtype", "L1", "2^16", "NumPy / ours", "JAX / ours", "libm / ours", "compile")
+    header = ("function", "dtype", "L1", "2^16", "NumPy / ours", "JAX / ours", "libm / ours", "compile",
+              "branches")
     return (TIMING_HEAD.format(machine="; ".join(machines)) + _table(header, rows) + plain_text()
             + "\nTime of arguments off the fast path, over that of ordinary ones:\n\n"
             + _table(("arguments", "ratio"), slow.items()))

@@ -71,7 +71,7 @@ PLAIN = {"exp": (exp, 2.0), "log": (log, 2.0), "tanh": (tanh, 2.5)}       # with
 
 
 def _loaded(body):
-    avx512 = evaluation.host()[2]
+    avx512 = evaluation.host().avx512
     emitter = LLVM(32 if avx512 else 16, avx512=avx512, block="loop")
     return evaluation.load(evaluation.loop_kernel(body, 1, "f32", emitter))
 

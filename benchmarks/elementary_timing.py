@@ -16,8 +16,11 @@ import numpy as np
 import scipy.special
 from tqdm import tqdm
 
+from tlgrad.kernels.cache import disk
 from tlgrad.kernels.elementary import FUNCTIONS, evaluate, evaluation
 from tlgrad.kernels.elementary.evaluation import compiled
+from tlgrad.kernels.expr.branches import Branch
+from tlgrad.kernels.machine import host
 
 from . import elementary_exhaustive, elementary_ulps
 
@@ -205,13 +208,30 @@ def accuracy(name):
 
 
 def compilation(name, dtype):
-    """Milliseconds of CPU time that rendering and compiling the kernel takes; the least of five."""
+    """Milliseconds of CPU time that rendering and compiling takes, without the disk cache, the least of five: of
+    the kernel, and of all branches that are functions of their own, which kernels share."""
+    evaluation.build(name, dtype)
+    folder, disk.folder = disk.folder, None
+    branches = _branches(evaluation.host_kernel(name, dtype).externals)
+    found = {"compile": _least_time(lambda: evaluation.build(name, dtype)),
+             "branches": _least_time(lambda: [host().function(text, "branch") for text in branches])}
+    disk.folder = folder
+    return found
+
+
+def _least_time(once):
     times = []
     for _ in range(5):
         start = time.process_time()
-        evaluation.build(name, dtype)
+        once()
         times.append(time.process_time() - start)
     return round(min(times) * 1e3, 1)
+
+
+def _branches(externals):
+    """The modules of branches among external symbols, those inside others too."""
+    found = [b for b in externals.values() if isinstance(b, Branch)]
+    return {b.text for b in found}.union(*[_branches(b.externals) for b in found])
 
 
 def _updated(names, change):
@@ -226,7 +246,7 @@ def _updated(names, change):
 def main(names):
     """Time `names` (all one-argument functions if empty) and the slower paths, into the tables."""
     def timed(name, row):
-        row |= {dtype: cost(name, dtype) | {"compile": compilation(name, dtype)} for dtype in DTYPES}
+        row |= {dtype: cost(name, dtype) | compilation(name, dtype) for dtype in DTYPES}
         row["machine"] = machine()
     _updated(names, timed)
     PATHS_TABLE.write_text(json.dumps(paths(), indent=1) + "\n")

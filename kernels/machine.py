@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -178,6 +179,17 @@ class Machine:
             module = llvm().parse_assembly(text)
             module.verify()                  # code generation of a wrong module would end the process
             return self._target(text).emit_object(module)
+
+    def function(self, text: str, symbol: str, compile: Callable[[str], bytes] | None = None) -> int:
+        """Where the function `symbol` of a module lies: compiled here or from disk, under a name of its own."""
+        name = symbol + hashlib.sha256(text.encode()).hexdigest()[:24]
+        key = disk.key("function", self.key, text)
+        with compiling:
+            code = disk.read(key)
+            if code is None:
+                code = (compile or self.compile)(text.replace(f"@{symbol}(", f"@{name}("))
+                disk.write(key, code)
+            return self.load(code, name)
 
     def optimised(self, text: str):
         """A module after LLVM's scalar passes at -O2, which wide integers need; loops stay as written."""

@@ -15,7 +15,7 @@ To call a function inside a generated kernel, give `render` Values of the kernel
 ('f32', True)
 
 Then ``emitter.block`` is the label of the block that the next line goes to (exceptional arguments
-branch), ``emitter.declarations`` are lines for the module, and ``emitter.tables`` go to
+branch), ``emitter.declarations`` are lines for the module, and ``emitter.externals`` go to
 `tlgrad.kernels.expr.llvm.link` before the object is loaded. `CText` works alike and gives C++ and
 CUDA text.
 """

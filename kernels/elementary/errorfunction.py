@@ -10,7 +10,7 @@ uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x)
 Bounds: erf 0.72 ulp, erfc 0.65, gelu 0.7; subnormal results 0.8. Source: Shepherd & Laframboise, Math. Comp.
 36, 1981 (the form of erfc); ARM Optimized Routines (the form of erf); the polynomials and tables are ours.
 """
-from ..expr import copysign, fma_value as fma, horner, maximum, minimum, rare, select
+from ..expr import copysign, fma_value as fma, horner, maximum, minimum, rare, select, vote
 from .exponential import exp_small, expm1_parts, logistic_parts, power_of_two
 from .tables import numbers, table
 from .words import (LEAST, TINY, divide, fast_two_sum, horner_step, multiple, multiply, nearest, two_product,
@@ -96,14 +96,15 @@ def _two_steps(y, k):
 
 
 def erfc(x):
-    a = minimum(x.abs(), 28.0)
-    square, square_low = two_product(a, a)
-    q, q_low, k = _tail(a, a.like(0.0), square, square_low)
+    def far():
+        a = minimum(x.abs(), 28.0)
+        q, q_low, k = _tail(a, a.like(0.0), *two_product(a, a))
+        return (_two_steps(q + q_low, k),)
+
     h, l = erf_parts(x)
     sign = x.sign() ^ -(1 << 63)
-    near, near_low = two_sum(a.like(1.0), (h.bits() ^ sign).as_float())
-    middle = near + (near_low + (l.bits() ^ sign).as_float())
-    return select(x > 1.5, _two_steps(q + q_low, k), middle)
+    near, near_low = two_sum(x.like(1.0), (h.bits() ^ sign).as_float())
+    return vote(x > 1.5, far, near + (near_low + (l.bits() ^ sign).as_float()))
 
 
 # ---------------------------------------------------------------- gelu
@@ -114,9 +115,11 @@ def gelu_erf(x):
     b = minimum(v.abs(), 60.0)
     root, root_low = numbers("root_half")
     a, a_low = b * root, fma(b, root, -(b * root)) + b * root_low
-    square, square_low = two_product(b, b)
-    q, q_low, k = _tail(a, a_low, square * 0.5, square_low * 0.5)
-    far = _scaled_product(v * 0.5, q, q_low, k)
+
+    def far():
+        square, square_low = two_product(b, b)
+        return (_scaled_product(v * 0.5, *_tail(a, a_low, square * 0.5, square_low * 0.5)),)
+
     h, l = erf_parts(a)
     slope = nearest(minimum(a, 6.0), 128.0)[0]
     l = fma(slope.lookup(table("erf_slope")), a_low, l)
@@ -124,8 +127,7 @@ def gelu_erf(x):
     near, near_low = two_sum(a.like(1.0), (h.bits() ^ sign).as_float())
     near_low = near_low + (l.bits() ^ sign).as_float()
     p, p_low = two_product(v * 0.5, near)
-    middle = p + fma(v * 0.5, near_low, p_low)
-    y = select(v < -2.0, far, middle)
+    y = vote(v < -2.0, far, p + fma(v * 0.5, near_low, p_low))
     return select((x > 40.0) | x.eq(0.0), x, y)
 
 

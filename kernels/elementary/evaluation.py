@@ -13,7 +13,7 @@ import numpy as np
 
 from ..expr import Numpy, Value
 from ..expr.llvm import LLVM, link, module
-from ..machine import add_symbols, compiling, llvm, once
+from ..machine import add_symbols, compiling, host
 from .registry import FUNCTIONS, render, unrounded
 
 LANES = {True: 16, False: 8}            # with AVX-512 or without: two vectors of binary64 in flight
@@ -40,14 +40,14 @@ def meaning(name, *arrays):
 
 @dataclass(frozen=True)
 class Kernel:
-    """The module `text` of ``run(inputs..., output, n)``, the big `tables` it names, and the loop it has.
+    """The module `text` of ``run(inputs..., output, n)``, the tables and branches it names, and the loop it has.
 
     `run` hands ``blocks``, a loop over whole vectors, to the driver of its `shape`, another module: so a kernel is
-    one loop, with no call and with its constants in registers, and what surrounds it is compiled once.
+    one loop with its constants in registers, and what surrounds it is compiled once.
     """
 
     text: str
-    tables: dict
+    externals: dict
     shape: tuple                        # (type, arity, lanes)
 
 
@@ -73,7 +73,7 @@ def loop_kernel(body, arity, type, emitter):
     lines = [
         *_blocks(emitter, pointers), f"define void @run({_signature(pointers)}) nounwind {{",
         f"  tail call void @{_driver_name(shape)}(ptr @blocks, {_arguments(pointers)}, i64 %n)", "  ret void", "}"]
-    return Kernel(module(lines, emitter), emitter.tables, shape)
+    return Kernel(module(lines, emitter), emitter.externals, shape)
 
 
 def _inputs(arity):
@@ -131,19 +131,6 @@ def driver_text(shape):
         "  br label %end", "end:", "  ret void", "}"], emitter)
 
 
-@once
-def host():
-    """(llvmlite's binding, a maker of target machines for this CPU, whether it has AVX-512).
-
-    An engine owns its target machine and frees it, so every engine needs one of its own.
-    """
-    binding = llvm()
-    features = binding.get_host_cpu_features()
-    make = functools.partial(binding.Target.from_default_triple().create_target_machine,
-                             cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True)
-    return binding, make, bool(features.get("avx512f", False))
-
-
 def compiled(name, dtype):
     """The `kernel` for this machine, as a ctypes function; compiled once."""
     with compiling:
@@ -151,44 +138,37 @@ def compiled(name, dtype):
 
 
 def build(name, dtype):
-    """The `kernel` for this machine, compiled; the code lives as long as the function."""
-    avx512 = host()[2]
+    """The `kernel` for this machine, as a ctypes function."""
+    return load(host_kernel(name, dtype))
+
+
+def host_kernel(name, dtype):
+    """The `kernel` for this machine."""
+    avx512 = host().avx512
     pairs = avx512 and dtype == "float32" and FUNCTIONS[name].pairs
-    return load(kernel(name, dtype, PAIR_LANES if pairs else LANES[avx512], avx512))
+    return kernel(name, dtype, PAIR_LANES if pairs else LANES[avx512], avx512)
 
 
 def load(made):
     """The function ``run(inputs..., output, n)`` of a `Kernel`, as a ctypes function."""
     prepare(made)
-    engine = _engine(made.text)
     types = [ctypes.c_void_p] * (made.shape[1] + 1) + [ctypes.c_int64]
-    function = ctypes.CFUNCTYPE(None, *types)(engine.get_function_address("run"))
-    function.engine = engine                     # keeps the code alive
-    return function
+    return ctypes.CFUNCTYPE(None, *types)(host().function(made.text, "run"))
 
 
 def prepare(made):
-    """Give the tables and the driver of a `Kernel` their addresses."""
-    link(made.tables)
+    """Give what a `Kernel` names, and its driver, their addresses."""
+    link(made.externals)
     _driver(made.shape)
 
 
 @functools.cache
 def _driver(shape):
-    """The engine of a driver, whose symbol has its address from now on."""
-    engine = _engine(driver_text(shape))
+    """The address of a driver, which its symbol has from now on."""
     name = _driver_name(shape)
-    add_symbols({name: engine.get_function_address(name)})
-    return engine
-
-
-def _engine(text):
-    binding, make, _ = host()
-    parsed = binding.parse_assembly(text)
-    parsed.verify()
-    engine = binding.create_mcjit_compiler(parsed, make())
-    engine.finalize_object()
-    return engine
+    address = host().function(driver_text(shape), name)
+    add_symbols({name: address})
+    return address
 
 
 _compile = functools.cache(build)

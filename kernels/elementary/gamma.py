@@ -9,7 +9,7 @@ For x < 0 lgamma and digamma have zeros that the reflection formula reaches by c
 another 2**-54 (lgamma) or 2**-51 (digamma) there. Source: Abramowitz & Stegun 6.1.17, 6.1.41,
 6.3.7, 6.3.18; the polynomials are ours.
 """
-from ..expr import fma_value as fma, horner, rare, select
+from ..expr import fma_value as fma, horner, rare, select, vote
 from .exponential import exp_of_words
 from .logarithm import log_any_parts
 from .tables import numbers
@@ -71,11 +71,11 @@ def _stirling(x):
     return _plus(h, l, x.like(half), series)
 
 
-def _positive_lgamma(x):
-    large = x >= 8.0
-    a = _small_lgamma(select(large, 4.0, x))
-    b = _stirling(select(large, x, 16.0))
-    return select(large, b[0], a[0]), select(large, b[1], a[1])
+def _by_size(x, small, large):
+    """The two words that `small` gives of 0 < x < 8, or `large` of the others."""
+    far = x >= 8.0
+    h, l = vote(~far, lambda: small(select(far, 4.0, x)), x, x)
+    return vote(far, lambda: large(select(far, x, 16.0)), h, l)
 
 
 def sine_pi_parts(a):
@@ -104,17 +104,19 @@ def _gamma_parts(x):
     a = x.abs()
     usual = (a >= 2.0 ** -60) & (a < 2.0 ** 1015)
     b = select(usual, a, 1.0)
-    h, l = _positive_lgamma(b)
-    (s, s_low), _, r = sine_pi_parts(b)
+    h, l = _by_size(b, _small_lgamma, _stirling)
+    r = b - b.rint()
     whole = r.eq(0.0)
-    s, s_low = select(whole, 1.0, s), select(whole, 0.0, s_low)
-    p, p_low = two_product(b, s)
-    g, m = log_any_parts(p, fma(b, s_low, p_low))
-    log_pi, log_pi_low = numbers("log_pi")
-    g, m = _plus(g, m, h, l)
-    mirrored, mirrored_low = _plus(h.like(log_pi), h.like(log_pi_low), -g, -m)
-    below = x < 0.0
-    return usual, whole, r, select(below, mirrored, h), select(below, mirrored_low, l)
+
+    def mirrored():
+        (s, s_low), _, _ = sine_pi_parts(b)
+        s, s_low = select(whole, 1.0, s), select(whole, 0.0, s_low)
+        p, p_low = two_product(b, s)
+        g, m = log_any_parts(p, fma(b, s_low, p_low))
+        log_pi, log_pi_low = numbers("log_pi")
+        g, m = _plus(g, m, h, l)
+        return _plus(h.like(log_pi), h.like(log_pi_low), -g, -m)
+    return usual, whole, r, *vote(x < 0.0, mirrored, h, l)
 
 
 def lgamma(x):
@@ -135,7 +137,7 @@ def lgamma(x):
 def gamma(x):
     """exp(lgamma(x)) with its sign; NaN at the negative integers and at -inf, an infinity at a zero."""
     usual, whole, r, h, l = _gamma_parts(x)
-    size = exp_of_words(h, l)
+    size = vote(usual, lambda: (exp_of_words(h, l),), x)
     a = x.abs()
     floor = a - r - select(r < 0.0, 1.0, 0.0)
     half = floor * 0.5
@@ -194,21 +196,22 @@ def digamma(x):
     a = x.abs()
     usual = (a > 2.0 ** -1000) & (a < 2.0 ** 52)
     b = select(usual, a, 1.0)
-    large = b >= 8.0
-    first, second = _small_digamma(select(large, 4.0, b)), _large_digamma(select(large, b, 16.0))
-    h, l = select(large, second[0], first[0]), select(large, second[1], first[1])
-    (s, s_low), (c, c_low), r = sine_pi_parts(b)
-    whole = r.eq(0.0)
-    pi = numbers("pi")
-    n, n_low = multiply(c, c_low, pi)
-    s, s_low = select(whole, 1.0, s), select(whole, 0.0, s_low)
-    q, q_low = divide(n, n_low, s, s_low)
-    q, q_low = select(r < 0.0, -q, q), select(r < 0.0, -q_low, q_low)
-    inverse, inverse_low = divide(b.like(1.0), b.like(0.0), b, b.like(0.0))
-    g, m = _plus(h, l, inverse, inverse_low)
-    g, m = _plus(g, m, q, q_low)
-    y = select(x < 0.0, select(whole, NAN, g + m), h + l)
-    v, v_low = log_any_parts(select(usual, 1.0, select((x > 1.0) & (x < INF), x, 1.0)), None)
-    far = select(x > 1.0, select(x.eq(INF), INF, v + v_low), NAN)
-    edge = select(a <= 2.0 ** -1000, -1.0 / x, far)
-    return select(usual, y, edge)
+    h, l = _by_size(b, _small_digamma, _large_digamma)
+
+    def mirrored():
+        (s, s_low), (c, c_low), r = sine_pi_parts(b)
+        whole = r.eq(0.0)
+        n, n_low = multiply(c, c_low, numbers("pi"))
+        s, s_low = select(whole, 1.0, s), select(whole, 0.0, s_low)
+        q, q_low = divide(n, n_low, s, s_low)
+        q, q_low = select(r < 0.0, -q, q), select(r < 0.0, -q_low, q_low)
+        inverse, inverse_low = divide(b.like(1.0), b.like(0.0), b, b.like(0.0))
+        g, m = _plus(h, l, inverse, inverse_low)
+        g, m = _plus(g, m, q, q_low)
+        return (select(whole, NAN, g + m),)
+
+    def edge():
+        v, v_low = log_any_parts(select(usual, 1.0, select((x > 1.0) & (x < INF), x, 1.0)), None)
+        far = select(x > 1.0, select(x.eq(INF), INF, v + v_low), NAN)
+        return (select(a <= 2.0 ** -1000, -1.0 / x, far),)
+    return rare(~usual, edge, vote(x < 0.0, mirrored, h + l))

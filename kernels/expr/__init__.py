@@ -25,13 +25,14 @@ An emitter is any object with these methods:
                                    gives binary32 numbers of tables of 32
 ``rare(mask, slow, values)``       `values` where `mask` is false, and those that ``slow()``
                                    returns where it is true; ``slow`` need not be run if no
-                                   lane has the mask
+                                   lane has the mask; a branch that is almost never taken
+``vote(mask, some, values)``       the same, where the branch is often taken
 ``permutes``                       whether a table of 32 binary32 numbers is as cheap as a sum
 =================================  ============================================================
 """
 from .numpy_meaning import Numpy, fma
 from .value import (Table, Value, copysign, fma as fma_value, horner, horner_halves, maximum, minimum,
-                    rare, select, sqrt, to_odd)
+                    rare, select, sqrt, to_odd, vote)
 
 __all__ = ["Numpy", "Table", "Value", "copysign", "fma", "fma_value", "horner", "horner_halves", "maximum",
-           "minimum", "rare", "select", "sqrt", "to_odd"]
+           "minimum", "rare", "select", "sqrt", "to_odd", "vote"]

@@ -106,6 +106,8 @@ class CText:
         self.lines.append(f"{self.indent}}}")
         return [Value(self, name, v.type) for name, v in zip(names, values)]
 
+    vote = rare
+
     def table_text(self):
         """The definitions of the tables."""
         return "".join(f"TABLE double tlgrad_{t.name}[{len(t)}] = "

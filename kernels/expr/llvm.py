@@ -2,9 +2,9 @@
 
 `LLVM` can be used on its own or share the state of a kernel compiler: pass the
 list that lines go to, the label of the block they go to, and a counter for names. After a body,
-`block` is the label of the current block (a `rare` branch splits it), `declarations` the
-module-level lines, and `tables` the big tables that are external symbols (`link` gives them
-addresses). Small tables are permuted in registers where AVX-512 has the instruction, loaded
+`block` is the label of the current block (a branch splits it), `declarations` the
+module-level lines, and `externals` the big tables and the branches that are external symbols
+(`link` gives them addresses). Small tables are permuted in registers where AVX-512 has the instruction, loaded
 elsewhere.
 
 Needs LLVM 19 or newer (``splat`` constants, opaque pointers).
@@ -15,7 +15,8 @@ import struct
 
 import numpy as np
 
-from ..machine import add_symbols
+from ..machine import add_symbols, host
+from .branches import REGISTER, Branch, ByGroups, Whole, called
 from .value import Table, Value, WIDTH
 
 TYPE = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32", "b": "i1"}
@@ -26,7 +27,6 @@ FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "lt": "fcmp
          "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une"}
 INTRINSIC = {"fma": "fma", "sqrt": "sqrt", "rint": "roundeven"}
 SMALL = 64                              # doubles
-REGISTER = 8                            # lanes of binary64 in a register of AVX-512
 COLD = '!{!"branch_weights", i32 1, i32 4000}'
 
 
@@ -42,6 +42,14 @@ def literal(number, type):
 
 
 @functools.cache
+def _registers(table, size, type):
+    """The numbers of a table as constants of `size` lanes, at least one full."""
+    numbers = table.numbers * max(size // len(table), 1)
+    texts = [f"{TYPE[type]} {literal(x, type)}" for x in numbers]
+    return [f"<{size} x {TYPE[type]}> <{', '.join(texts[i:i + size])}>" for i in range(0, len(texts), size)]
+
+
+@functools.cache
 def _interleaved(tables, stride):
     """The tables as the columns of one of `stride`, the rest zero."""
     columns = np.zeros((len(tables[0]), stride))
@@ -53,13 +61,14 @@ def _interleaved(tables, stride):
 class LLVM:
     """The emitter of LLVM IR; `lanes` is 1 for scalar code, `avx512` permits its permutations."""
 
-    groups = True                       # rare branches of wide vectors take `REGISTER` lanes at a time
+    groups = True                       # branches of wide vectors are functions of their own
 
     def __init__(self, lanes=1, *, avx512=False, lines=None, block="entry", names=None):
         self.lanes, self.avx512, self.block = lanes, avx512, block
         self.lines = [] if lines is None else lines
         self.names = itertools.count() if names is None else names
-        self.declarations, self.tables, self.parts = {}, {}, None
+        self.declarations, self.externals, self.parts = {}, {}, None
+        self.depth = 0                  # of branches that are functions, around what is emitted now
 
     @property
     def permutes(self):
@@ -140,7 +149,7 @@ class LLVM:
         if symbol not in self.declarations:
             array = f"[{len(table)} x double]"
             if len(table) > SMALL:
-                self.tables[symbol[1:]] = table
+                self.externals[symbol[1:]] = table
                 self.declarations[symbol] = f"{symbol} = external constant {array}"
             else:
                 numbers = ", ".join(f"double {literal(x, 'f64')}" for x in table.numbers)
@@ -166,19 +175,19 @@ class LLVM:
 
     def _by_eight(self, take, tables, index):
         parts = [self._part(index, i, 8) for i in range(0, self.lanes, 8)]
-        return [self._joined([take(table, part) for part in parts], 8) for table in tables]
+        return [self.joined([take(table, part) for part in parts], 8) for table in tables]
 
     def _singles(self, tables, index):
         """Tables of 32 numbers of binary32, permuted in registers of AVX-512 by the low bits of the index."""
         parts = [self._part(index, i, 16) for i in range(0, self.lanes, 16)]
-        return [self._joined([self._permute_singles(table, part) for part in parts], 16, "float")
+        return [self.joined([self._permute_singles(table, part) for part in parts], 16, "float")
                 for table in tables]
 
     def _permute_singles(self, table, index):
         vector, symbol = "<16 x float>", "@llvm.x86.avx512.vpermi2var.ps.512"
-        halves = [", ".join(f"float {literal(x, 'f32')}" for x in table.numbers[i:i + 16]) for i in (0, 16)]
+        first, second = _registers(table, 16, "f32")
         self.declare(symbol, vector, [vector, "<16 x i32>", vector])
-        return self.emit(f"call {vector} {symbol}({vector} <{halves[0]}>, {index}, {vector} <{halves[1]}>)")
+        return self.emit(f"call {vector} {symbol}({first}, {index}, {second})")
 
     def _at(self, symbol, index, stride=1):
         """The address of row `index` (an i64 operand)."""
@@ -229,7 +238,7 @@ class LLVM:
                 place = self._at(symbol, i, stride)
                 rows.append(self.emit(f"load <{stride} x double>, ptr {place}, align 8"))
             quads.append(self._transposed(rows, stride))
-        return [self._joined(column) for column in list(zip(*quads))[:len(tables)]]
+        return [self.joined(column) for column in list(zip(*quads))[:len(tables)]]
 
     def _shuffle(self, a, b, size, lanes, element="double"):
         mask = ", ".join(f"i32 {i}" for i in lanes)
@@ -245,7 +254,7 @@ class LLVM:
         pairs = [[self._shuffle(*rows[i:i + 2], 4, m) for m in (even, odd)] for i in (0, 2)]
         return [self._shuffle(pairs[0][j], pairs[1][j], 4, m) for m in (low, high) for j in range(2)]
 
-    def _joined(self, parts, size=4, element="double"):
+    def joined(self, parts, size=4, element="double"):
         """The vectors of `size` lanes in `parts` as one."""
         while len(parts) > 1:
             parts = [self._shuffle(*parts[i:i + 2], size, range(2 * size), element)
@@ -255,18 +264,14 @@ class LLVM:
 
     def _permute(self, table, index):
         """A table of 4, 8 or 16 numbers, permuted in registers by the low bits of the index."""
-        values = table.numbers * (2 if len(table) == 4 else 1)
-        halves = [", ".join(f"double {literal(x, 'f64')}" for x in values[i:i + 8])
-                  for i in range(0, len(values), 8)]
-        first = f"<8 x double> <{halves[0]}>"
-        if len(halves) == 1:
+        first, *second = _registers(table, 8, "f64")
+        if not second:
             symbol = "@llvm.x86.avx512.permvar.df.512"
             self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>"])
             return self.emit(f"call <8 x double> {symbol}({first}, {index})")
         symbol = "@llvm.x86.avx512.vpermi2var.pd.512"
         self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>", "<8 x double>"])
-        return self.emit(f"call <8 x double> {symbol}({first}, {index}, "
-                         f"<8 x double> <{halves[1]}>)")
+        return self.emit(f"call <8 x double> {symbol}({first}, {index}, {second[0]})")
 
     def any(self, mask):
         """An i1: whether any lane of `mask` is set."""
@@ -276,83 +281,33 @@ class LLVM:
         return self.emit(f"icmp ne i{self.lanes} {word}, 0")
 
     def rare(self, mask, slow, values):
-        """Wide lanes take the branch eight at a time in a loop, so that its code is one register wide."""
-        mask, *values = self.here([mask, *values])
-        some = self.any(mask)
-        cold, join, here = (f"rare{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
         self.declarations["!900"] = f"!900 = {COLD}"
-        self.lines += [f"  br i1 {some}, label %{cold}, label %{join}, !prof !900", f"{cold}:"]
+        return self._branch(mask, slow, values, ByGroups, ", !prof !900")
+
+    def vote(self, mask, some, values):
+        return self._branch(mask, some, values, Whole)
+
+    def _branch(self, mask, some, values, form, weights=""):
+        """A branch that wide lanes take in a function of its own, see `branches`."""
+        mask, *values = self.here([mask, *values])
+        taken = self.any(mask)
+        cold, join, here = (f"branch{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
+        self.lines += [f"  br i1 {taken}, label %{cold}, label %{join}{weights}", f"{cold}:"]
         self.block = cold
+        new = None
         if self.groups and self.lanes > REGISTER and self.lanes % REGISTER == 0:
-            new = _Parts(self).results(mask, slow, values)
-        else:
-            new = self._selected(mask, slow, values)
+            new = called(self, form, mask, some, values)
+        if new is None:
+            new = self.selected(mask, some, values)
         end, self.block = self.block, join
         self.lines += [f"  br label %{join}", f"{join}:"]
         return [Value(self, self.emit(f"phi {self.type(old.type)} [ {old.handle}, %{here} ], "
                                       f"[ {v.handle}, %{end} ]"), old.type)
                 for v, old in zip(new, values)]
 
-    def _selected(self, mask, slow, values):
+    def selected(self, mask, slow, values):
         return [Value(self, self.op("select", old.type, mask, v, old), old.type)
                 for v, old in zip(slow(), values, strict=True)]
-
-
-class _Parts:
-    """A loop over groups of `REGISTER` lanes: while it is emitted, values from outside stand for their group."""
-
-    def __init__(self, emitter):
-        self.emitter, self.count = emitter, emitter.lanes // REGISTER
-        self.before, self.phis, self.made, self.known = [], [], set(), {}
-
-    def results(self, mask, slow, values):
-        """The vectors of the `values` that ``slow()`` gives where `mask`."""
-        e = self.emitter
-        lanes, lines, entry, loop = e.lanes, e.lines, e.block, f"parts{e.name()[1:]}"
-        e.lines, e.lanes, e.block, e.parts = [], REGISTER, loop, self
-        new = e._selected(self.inside(mask), slow, [self.inside(v) for v in values])
-        body, end = e.lines, e.block
-        e.lines, e.lanes, e.parts = lines, lanes, None
-        earlier = [[e.name() for _ in range(self.count - 1)] for _ in new]
-        for v, names in zip(new, earlier):
-            self._move(names, ["poison"] * len(names), v.handle, TYPE[v.type])
-        i, last = e.name(), e.name()
-        e.lines += [
-            *self.before, f"  br label %{loop}", f"{loop}:",
-            f"  {i} = phi i32 [ 1, %{entry} ], [ {i}.next, %{end} ]",
-            *(f"  {name} = phi {vector} [ {first}, %{entry} ], [ {after}, %{end} ]"
-              for name, vector, first, after in self.phis),
-            *body, f"  {i}.next = add i32 {i}, 1", f"  {last} = icmp eq i32 {i}, {self.count}",
-            f"  br i1 {last}, label %{loop}.end, label %{loop}", f"{loop}.end:"]
-        e.block = f"{loop}.end"
-        return [Value(e, e._joined([*names, v.handle], REGISTER, TYPE[v.type]), v.type)
-                for v, names in zip(new, earlier)]
-
-    def _move(self, names, first, last, element):
-        """`names` are `first`, then each what the one after it was, and the last one `last`."""
-        vector = f"<{REGISTER} x {element}>"
-        self.phis += [(name, vector, *pair) for name, *pair in zip(names, first, [*names[1:], last])]
-
-    def inside(self, value):
-        """The Value of one group for one of all lanes; constants and those of the group itself as they are."""
-        handle = value.handle
-        if not handle.startswith("%") or handle in self.made:
-            return value
-        if handle not in self.known:
-            self.known[handle] = self._split(handle, TYPE[value.type])
-        return Value(self.emitter, self.known[handle], value.type)
-
-    def _split(self, handle, element):
-        """Its groups, taken before the loop and moved on by one in every round."""
-        e, n = self.emitter, REGISTER * self.count
-        groups, names = [e.name() for _ in range(self.count)], [e.name() for _ in range(self.count)]
-        for k, group in enumerate(groups):
-            lanes = ", ".join(f"i32 {REGISTER * k + i}" for i in range(REGISTER))
-            self.before.append(f"  {group} = shufflevector <{n} x {element}> {handle}, <{n} x {element}> poison, "
-                               f"<{REGISTER} x i32> <{lanes}>")
-        self._move(names, groups, "poison", element)
-        self.made.add(names[0])
-        return names[0]
 
 
 def module(function_lines, emitter):
@@ -360,11 +315,18 @@ def module(function_lines, emitter):
     return "\n".join([*emitter.declarations.values(), *function_lines, ""])
 
 
-def link(tables):
-    """Give the external tables of a module their addresses; call it before the object is loaded."""
-    new = {symbol: np.array(table.numbers) for symbol, table in tables.items() if symbol not in _LINKED}
-    add_symbols({symbol: numbers.ctypes.data for symbol, numbers in new.items()})
-    _LINKED.update(new)
+def link(externals):
+    """Give the external symbols of a module their addresses; call it before the object is loaded."""
+    for symbol, external in externals.items():
+        if symbol not in _LINKED:
+            if isinstance(external, Branch):
+                link(external.externals)
+                kept = address = host().function(external.text, "branch")
+            else:
+                kept = np.array(external.numbers)
+                address = kept.ctypes.data
+            add_symbols({symbol: address})
+            _LINKED[symbol] = kept
 
 
 _LINKED = {}

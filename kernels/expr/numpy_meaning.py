@@ -163,3 +163,5 @@ class Numpy:
             return values
         return [Value(self, np.asarray(np.where(mask.handle, new.handle, old.handle)), old.type)
                 for new, old in zip(slow(), values, strict=True)]
+
+    vote = rare

@@ -172,6 +172,12 @@ def rare(mask, slow, *values):
     return out[0] if len(values) == 1 else out
 
 
+def vote(mask, some, *values):
+    """`values`, replaced by what ``some()`` returns where `mask`: a branch taken if some lane has the mask."""
+    out = mask.emitter.vote(mask, some, list(values))
+    return out[0] if len(values) == 1 else out
+
+
 def horner(coefficients, x):
     """The polynomial with `coefficients` from low to high, by fma."""
     total = coefficients[-1]

@@ -85,6 +85,8 @@ class PythonLines:
         self.depth -= 1
         return [Value(self, n, v.type) for n, v in zip(names, values)]
 
+    vote = rare
+
 
 def elementary_source(name, type, arity):
     """(source of ``def <name>_<type>(x0, ...)``, its tables)."""

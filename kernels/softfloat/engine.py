@@ -1,8 +1,6 @@
 """Compiles kernel text once per text, in memory and on disk; calls it on contiguous arrays."""
 import ctypes
-import hashlib
 
-from tlgrad.kernels.cache import disk
 from tlgrad.kernels.expr.llvm import link
 from tlgrad.kernels.machine import compiling, host
 
@@ -33,15 +31,9 @@ class Library:
             return self._functions[text]
 
     def _address(self, text):
-        """Where the machine code of a text lies; its `k` gets a name of its own."""
-        name = "s" + hashlib.sha256(text.encode()).hexdigest()[:24]
-        key = disk.key("softfloat", self.machine.key, text)
-        code = disk.read(key)
-        if code is None:
-            module = self.machine.optimised(text.replace("@k(", f"@{name}("))
-            code = self.machine.target.emit_object(module)
-            disk.write(key, code)
-        return self.machine.load(code, name)
+        """Where the machine code of a text lies."""
+        machine = self.machine
+        return machine.function(text, "k", lambda text: machine.target.emit_object(machine.optimised(text)))
 
     def assembly(self, text):
         """The machine code of a module text, as assembler text."""

@@ -255,6 +255,8 @@ class Limbs(CText):
         return [Value(self, tuple(limbs) if _is_wide(v.type) else limbs[0], v.type)
                 for limbs, v in zip(names, values)]
 
+    vote = rare
+
     def loop(self, more, step, values):
         names = [[self.emit(h, "i64") for h in _limbs_of(v.handle)] for v in values]
         now = [Value(self, tuple(n) if _is_wide(v.type) else n[0], v.type) for n, v in zip(names, values)]

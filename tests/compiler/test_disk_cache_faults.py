@@ -10,6 +10,7 @@ import time
 import pytest
 
 from tlgrad.kernels.cache import ABANDONED, MAGIC, TOUCH, DiskCache
+from tlgrad.kernels.machine import host
 
 PROGRAM = """
 import hashlib, numpy as np, tlgrad as tl
@@ -157,7 +158,7 @@ def test_a_damaged_entry_is_a_miss_and_is_written_anew(tmp_path, kind, sound):
 def test_a_program_whose_entries_are_all_damaged(tmp_path, right, sound):
     for (name, raw), kind in zip(sound.items(), [*DAMAGE.values()] * 2):
         (tmp_path / name).write_bytes(kind(raw))
-    kernels = len(sound) - 1                       # one entry describes the machine
+    kernels = len(sound) - 1 - host().avx512       # entries describe the machine, and hold the branch of exp there
     assert finish(start(tmp_path)) == (right, kernels, 0, "")
     assert finish(start(tmp_path)) == (right, 0, kernels, "")
 

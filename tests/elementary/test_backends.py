@@ -53,11 +53,11 @@ def test_llvm(name, machine, dtype):
 
 
 @pytest.mark.parametrize("lanes", [16, 32])
-@pytest.mark.parametrize("name", ["exp", "erf", "log1p", "pow", "sin", "softplus"])
-def test_rare_lanes_by_groups(name, lanes):
-    """More lanes than a register has take rare branches in a loop, those inside such a branch too."""
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_branches_of_many_lanes(name, lanes):
+    """More lanes than a register has take branches in functions, those inside of such a branch too."""
     x = inputs(name, "float64")
-    same = same_words(run(llvm_function(name, "float64", lanes, "haswell"), x), meaning(name, *x))
+    same = same_words(run(evaluation.load(evaluation.kernel(name, "float64", lanes)), x), meaning(name, *x))
     assert same.all(), [a[~same][:3] for a in x]
 
 

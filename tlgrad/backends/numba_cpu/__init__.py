@@ -7,6 +7,7 @@ from tlgrad.backends.numba_cpu import buffers, contraction, copies, kernels, lau
 from tlgrad.backends.numba_cpu.plan import Plan
 from tlgrad.core.execute import BackendMissing
 from tlgrad.kernels import cache
+from tlgrad.kernels.elementary import FUNCTIONS, evaluation
 
 
 class NumbaCPU:
@@ -44,6 +45,10 @@ class NumbaCPU:
             for size in (4, 8):
                 copies.copy_kernel(kind, size)
                 yield f"copy {kind} {size}"
+        for name in FUNCTIONS:
+            for dtype in ("float32", "float64"):
+                evaluation.compiled(name, dtype)
+            yield name
 
 
 def load() -> NumbaCPU:

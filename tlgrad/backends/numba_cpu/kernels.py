@@ -86,12 +86,12 @@ def shape_of(kernel: Kernel, machine) -> tuple[int, int]:
 
 
 def llvm_text(kernel: Kernel, name: str, machine) -> tuple[str, dict]:
-    """The module text of a kernel for a machine, and the tables to link."""
+    """The module text of a kernel for a machine, and the external symbols to link."""
     lanes, unroll = shape_of(kernel, machine)
     make = Tiles if ended_by_lane(kernel) else NESTS[kernel.nest]
     nest = make(kernel, lanes, unroll, machine.avx512)
     text = nest.function(name)
-    return text, nest.e.tables
+    return text, nest.e.externals
 
 
 def compile_kernel(kernel: Kernel, origin: counters.Origin | None = None, number: int = 0) -> Compiled:
@@ -112,13 +112,13 @@ def _compile(kernel, text, origin, number) -> Compiled:
     with compiling:
         if text not in _compiled:
             name = "k" + hashlib.sha256(text.encode()).hexdigest()[:24]
-            module, tables = llvm_text(kernel, name, host())
-            address = build(module, name, tables, lambda: counters.count_compile(origin, number, text))
+            module, externals = llvm_text(kernel, name, host())
+            address = build(module, name, externals, lambda: counters.count_compile(origin, number, text))
             _compiled[text] = Compiled(name, address, text)
         return _compiled[text]
 
 
-def build(module: str, name: str, tables=(), count: Callable | None = None) -> int:
+def build(module: str, name: str, externals=(), count: Callable | None = None) -> int:
     """Compile and load a module, or load it from disk; the address of `name`.  `count` is told of a
     compilation; without it, the module is one that all programs share.
 
@@ -129,8 +129,8 @@ def build(module: str, name: str, tables=(), count: Callable | None = None) -> i
     with compiling:
         key = disk.key(machine.key, module)
         if key not in _loaded:
-            if tables:
-                link(tables)
+            if externals:
+                link(externals)
             code = disk.read(key)
             if code is None:
                 code = machine.compile(module)
