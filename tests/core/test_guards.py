@@ -219,6 +219,32 @@ def test_an_unchanged_function_is_traced_once():
     assert tl.cache_info().traces == before + 1
 
 
+@pytest.mark.parametrize("make", [lambda: np.ones((300, 100)), lambda: np.ones((300, 100), order="F"),
+                                  lambda: np.ones((300, 200))[:, ::2], lambda: np.ones(70_001, bool)],
+                         ids=["rows", "columns", "gaps", "bytes"])
+def test_a_large_array_is_traced_again_when_it_changes_only(make):
+    values = make()
+    g = tl.run(lambda x: tl.sum(values * x))
+    assert g(2.0) == 2 * values.size
+    before = tl.cache_info().traces
+    g(2.0)
+    assert tl.cache_info().traces == before
+    values[-1] = 0
+    assert g(2.0) == 2 * np.sum(values, dtype=float)
+    values.shape = (1, *values.shape)
+    assert tl.run(lambda x: values * x)(2.0).shape == values.shape
+    assert g(2.0) == 2 * np.sum(values, dtype=float)
+    assert tl.cache_info().traces == before + 3
+
+
+def test_the_words_of_a_large_array_count():
+    values = np.zeros(10_000)
+    g = tl.run(lambda x: tl.copysign(x, values))
+    g(1.0)
+    values[5] = -0.0
+    assert g(1.0)[5] == -1.0
+
+
 def test_the_reason_of_a_trace_is_told():
     f, change = _cell()
     g = tl.run(f)

@@ -23,8 +23,8 @@ from tlgrad.core.writing import ASSIGNED, assignments
 
 #: things watched by one guard; beyond it the function is traced at each call
 BUDGET = 2000
-#: arrays up to this size are compared by content, larger ones cannot be watched
-SMALL_ARRAY = 1 << 16
+#: bytes up to which arrays are compared as one string of bytes, and as words; larger ones cannot be watched
+SMALL_ARRAY, LARGE_ARRAY = 1 << 16, 1 << 28
 
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, DType, Primitive,
           Value, np.generic, np.dtype, np.ufunc, types.MethodDescriptorType, types.GenericAlias, types.UnionType)
@@ -144,9 +144,12 @@ class Guard:
             self._watch(value, seen)
 
     def _watch_array(self, array):
-        if array.nbytes > SMALL_ARRAY or array.dtype.kind == "O":
+        if array.nbytes > LARGE_ARRAY or array.dtype.kind == "O":
             raise Unwatchable
-        self._add(_bytes, array, None, _bytes(array, None))
+        if array.nbytes > SMALL_ARRAY:
+            self._add(_unchanged, array, (_layout(array), _words(array).copy()), True)
+        else:
+            self._add(_bytes, array, None, _bytes(array, None))
 
     def _watch_object(self, value, seen):
         """An instance: its attributes, and data attributes of its classes."""
@@ -307,6 +310,22 @@ def _token(value):
 
 def _bytes(array, _):
     return (array.shape, array.dtype, array.tobytes())
+
+
+def _unchanged(array, key) -> bool:
+    """True when an array has the layout and words that it had."""
+    layout, words = key
+    return _layout(array) == layout and np.array_equal(_words(array), words)
+
+
+def _layout(array):
+    return array.shape, array.strides, array.dtype
+
+
+def _words(array):
+    """The bytes of an array as integers, in the order of its memory where that has no gaps."""
+    flat = array.ravel(order="K")
+    return flat.view(np.uint8 if flat.nbytes % 8 else np.uint64)
 
 
 #: readers whose answers are made anew: compared by value, those of the others by identity
