@@ -10,6 +10,7 @@ from tlgrad.backends.numba_cpu.behind import SumBehind, one_behind
 from tlgrad.backends.numba_cpu.body import Body
 from tlgrad.backends.numba_cpu.combine import accumulate, identity, neutral
 from tlgrad.backends.numba_cpu.emitter import MEMORY, REGISTER, Emitter
+from tlgrad.backends.numba_cpu.extremes import Extreme, lane_by_lane
 from tlgrad.backends.numba_cpu.turnwise import place_arrays
 from tlgrad.codegen.ir import COMBINES, SIZES, Kernel, Value, all_ops, slots_of, used_values
 
@@ -157,6 +158,7 @@ class Lanes(Nest):
         self.buffers = {n: self.scratch(v.type, self.block_size) for n, v in (*self.streams(), *self.turned())}
         self.reduced = [o for o in k.outputs if o.mode in COMBINES]
         carried = [(REGISTER[o.value.type], self.start_of(o)) for o in self.reduced]
+        self.extremes = {o: Extreme(self, o) for o in self.reduced if lane_by_lane(k, o, self.unroll)}
         if type(self) is Lanes and one_behind(k):
             self.body.behind = SumBehind(self, self.reduced[0].value.type, self.block_size)
         if k.rank == 1:
@@ -322,6 +324,9 @@ class Lanes(Nest):
             lanes = ", ".join(f"i64 {u * self.lanes + j}" for j in range(self.lanes))
             live = e.emit(f"icmp slt <{self.lanes} x i64> <{lanes}>, {limit}")
             terms.append(e.choose(type, live, x, e.const(neutral(out.mode, type), type)))
+        if out in self.extremes:
+            self.extremes[out].step(terms)
+            return acc
         if behind:
             acc = behind.finish()
             behind.put(terms)
@@ -354,4 +359,6 @@ class Lanes(Nest):
             accs = [self.body.behind.finish()]
         outs = [n for n, o in enumerate(self.kernel.outputs) if o.mode in COMBINES]
         for n, acc in zip(outs, accs, strict=True):
+            if (out := self.kernel.outputs[n]) in self.extremes:
+                acc = self.extremes[out].finish(acc)
             self.store_one(acc, self.words["out", n], self.kernel.outputs[n].value.type)

@@ -143,13 +143,14 @@ for _name in _ORDERED:
     SCALARS[_name] = lambda e, t, x, out, params, name=_name: compare(e, name, t, *x)
 
 
-def _unordered(e, t, a):
+def unordered(e, t, a):
+    """Where a is NaN."""
     return e.emit(f"fcmp uno {e.type(t)} {a}, {a}")
 
 
 @scalar("is_nan")
 def _is_nan(e, t, x, out, params):
-    return _unordered(e, t, x[0]) if t in FLOATS else e.const(0, "b1")
+    return unordered(e, t, x[0]) if t in FLOATS else e.const(0, "b1")
 
 
 @scalar("is_finite")
@@ -163,7 +164,7 @@ def _is_finite(e, t, x, out, params):
 def _max(e, t, x, out, params):
     first = compare(e, "gt", t, *x)
     if t in FLOATS:
-        first = e.two("or", "b1", first, _unordered(e, t, x[0]))
+        first = e.two("or", "b1", first, unordered(e, t, x[0]))
     return e.choose(t, first, *x)
 
 
@@ -171,7 +172,7 @@ def _max(e, t, x, out, params):
 def _min(e, t, x, out, params):
     second = compare(e, "lt", t, x[1], x[0])
     if t in FLOATS:
-        second = e.two("or", "b1", second, _unordered(e, t, x[1]))
+        second = e.two("or", "b1", second, unordered(e, t, x[1]))
     return e.choose(t, second, x[1], x[0])
 
 
@@ -181,7 +182,7 @@ def _sign(e, t, x, out, params):
     positive = e.choose(t, compare(e, "gt", t, x[0], zero), one, zero)
     if t in FLOATS:
         negative = e.choose(t, compare(e, "lt", t, x[0], zero), e.const(-1.0, t), positive)
-        return e.choose(t, _unordered(e, t, x[0]), x[0], negative)
+        return e.choose(t, unordered(e, t, x[0]), x[0], negative)
     if t not in SIGNED:
         return positive
     return e.choose(t, compare(e, "lt", t, x[0], zero), e.const(-1, t), positive)
