@@ -9,6 +9,7 @@ import numpy as np
 import tlgrad as tl
 from benchmarks.harness import Case, measure, report
 from benchmarks.peers_arrays import STARTS, limit_case, step
+from benchmarks.peers_training import problem, tlgrad_step
 
 #: the CPUs that this process had before it was pinned to one
 CPUS = set(map(int, os.environ.get("TLGRAD_BENCH_CPUS", "0").split()))
@@ -28,6 +29,8 @@ def works() -> dict:
             tl.value_and_grad(lambda x: tl.sum(tl.iterate(step, 60, x))), (starts,)),
         "W3 1024^3 ordered": (tl.matmul, (square, square)),
         "W4 row sums": (lambda x: tl.sum(x, axis=1), (large,)),
+        "softmax 4096x4096": (tl.softmax, (large,)),
+        "exp, 3 * 10^5": (tl.exp, (array(300_000),)),
         "elementwise, 10^7": (lambda x: tl.tanh(x) * tl.exp(-x * x), (array(10_000_000),)),
         "elementwise loss and gradient": (
             tl.value_and_grad(lambda x: tl.sum(tl.log1p(tl.exp(x)) * x)), (array(10_000_000),))}
@@ -39,6 +42,14 @@ def on_threads(count: int, f, args):
     run = tl.run(f)
     run(*args)
     return lambda: run(*args)
+
+
+def training(count: int):
+    """A step of W7 compiled for so many threads, in fused order."""
+    os.environ["TLGRAD_NUM_THREADS"] = str(count)
+    step = tlgrad_step("fused", *problem())
+    step()
+    return step
 
 
 def control() -> list[Case]:
@@ -67,6 +78,8 @@ def threads(rounds: int):
             pairs[name] = (f"{name}, 1 thread", f"{name}, 2 threads")
             notes[f"{name}, same words"] = all(map(
                 tl.same_bits, tl.tree.flatten(one())[0], tl.tree.flatten(two())[0]))
+        cases += [Case(f"W7 training step, {n} thread{'s' * (n > 1)}", training(n)) for n in (1, 2)]
+        pairs["W7 training step"] = ("W7 training step, 1 thread", "W7 training step, 2 threads")
         timings = measure(cases, rounds, progress=False)
     finally:
         os.sched_setaffinity(0, pinned)

@@ -31,11 +31,11 @@ def module(name):
 
 
 class Program:
-    """The program in slot 0: how many kernels it has, the rows of a band, the address of the first kernel."""
+    """The program in a slot: how many kernels it has, the rows of a band, the address of the first kernel."""
 
-    def __init__(self, e):
+    def __init__(self, e, slot=0):
         self.e = e
-        program = e.emit("load ptr, ptr %slots, align 8")
+        program = e.emit(f"load ptr, ptr {e.at('%slots', 8 * slot)}, align 8")
         self.kernels, self.height, most = (_word(e, program, k) for k in range(HEAD))
         self.slots = e.emit(f"alloca i64, i64 {most}, align 16")
         self.first = e.at(program, 8 * HEAD)

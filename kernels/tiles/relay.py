@@ -1,18 +1,19 @@
 """A sum in order that several threads make tile by tile.
 
-One kernel writes the terms of a tile, one goes on with the sum by terms, and one does both.  A thread takes
-the next tile.  Where all tiles before it are summed it does both; otherwise it writes the terms into a ring, and
-then sums what is next in order, if those terms are there and no other thread is summing.  So the result does
-not depend on how many threads there are, on when they start, or on whether one of them is held up; and one
-thread alone does what it would do without a ring.
+One kernel writes the terms of a tile, one goes on with the sum by terms, and one does both.  It is a task
+of a team: a thread takes the next tile.  Where all tiles before it are summed it does both; otherwise it writes
+the terms into a ring, and then sums what is next in order, if those terms are there and no other thread is
+summing.  So the result does not depend on how many threads there are, on when they start, or on whether one of
+them is held up; and one thread alone does what it would do without a ring.
 """
 from .bands import Program
 from .loops import Loops
+from .team import OWN
 
-#: the words of a launch's state, each counter in a line of the cache of its own.  TAKEN: tiles that threads
-#: took; DONE: tiles that are summed; BUSY: 1 while a thread sums; PIECE, RING: bytes of terms of a tile, and tiles
-#: in the ring; from READY on, for each place in the ring, the number after that of the tile whose terms are there
-TAKEN, DONE, BUSY, PIECE, RING, READY = 0, 8, 16, 24, 25, 32
+#: the function's words of the state, each counter in a line of the cache of its own.  PIECE, RING: bytes of terms
+#: of a tile, and tiles in the ring; TAKEN: tiles that threads took; DONE: tiles that are summed; BUSY: 1 while a
+#: thread sums; from READY on, for each place in the ring, the number after that of the tile whose terms are there
+PIECE, RING, TAKEN, DONE, BUSY, READY = OWN, OWN + 1, 8, 16, 24, 32
 #: looks at a counter before another thread may have the processor
 LOOKS = 64
 #: no value of BUSY
@@ -21,8 +22,8 @@ NEVER = 2
 
 def module(name):
     """The text of a module with ``void name(ptr slots, i64 lo, i64 hi)`` over rows, for each thread.  Slot 0
-    is a program of three kernels as in `bands`, whose bands are the tiles: terms, sum, both.  Slot 1 is the
-    state, slot 2 the ring."""
+    is the state; slot 1 a program of three kernels as in `bands`, whose bands are the tiles: terms, sum, both;
+    slot 2 the ring."""
     relay = Relay()
     relay.run()
     return "\n".join(["declare i32 @sched_yield()",
@@ -35,8 +36,8 @@ class Relay:
 
     def __init__(self):
         e = self.e = Loops()
-        self.program = Program(e)
-        self.state = e.emit(f"load ptr, ptr {e.at('%slots', 8)}, align 8")
+        self.program = Program(e, 1)
+        self.state = e.emit("load ptr, ptr %slots, align 8")
         self.place = e.at("%slots", 16)
         self.ring = e.emit(f"load ptr, ptr {self.place}, align 8")
         self.terms = self.program.first

@@ -34,12 +34,13 @@ class Chained:
         self.kinds, self.steps, self.uniform, self.outs = kinds, steps, uniform, outs
         self.compiled = fast.Chain(kinds, steps, uniform, outs)
 
-    def __call__(self, shape, *arrays, new=np.empty) -> list[np.ndarray]:
-        """The results on arrays that broadcast to a shape; `new` makes arrays of a shape and dtype."""
+    def __call__(self, shape, *arrays, new=np.empty, call=None) -> list[np.ndarray]:
+        """The results on arrays that broadcast to a shape; `new` makes arrays of a shape and dtype, `call` runs
+        a kernel on (kernel, count, arrays)."""
         count = math.prod(shape)
         if array.current() is None and count:
             inputs = [self._input(x, shape, same) for x, same in zip(arrays, self.uniform)]
-            found = self.compiled.run(shape, count, inputs, new)
+            found = self.compiled.run(shape, count, inputs, new, call)
             if found is not None:
                 results, undecided = found
                 if undecided is not None:

@@ -108,11 +108,11 @@ class Chain:
             return narrow.BINARY64 if fmt is binary64 else narrow_layout(fmt)
         return layout(fmt)
 
-    def run(self, shape, count, arrays, new=np.empty):
+    def run(self, shape, count, arrays, new=np.empty, call=None):
         """``(the results, which entries are undecided)`` on row-major arrays of this shape, and of one entry where
         they are uniform; None where it is not compiled. The second is None where all are decided.
 
-        `new` makes arrays of a shape and dtype.
+        `new` makes arrays of a shape and dtype; `call` runs a kernel, see `_call`.
         """
         if self.kernel is None:
             self.seen += count
@@ -121,11 +121,16 @@ class Chain:
             self.kernel, self.flagged = (catalogue.small_chain if self.small else catalogue.chain)(self.plan)
         found = [new(shape, dtype) for dtype in self.dtypes]
         flags = [new(shape, _BYTE)] if self.flagged else []
-        self.kernel(count, *[a.ctypes.data for a in (*arrays, *found, *flags)])
+        (call or _call)(self.kernel, count, [*arrays, *found, *flags])
         return found, flags[0] if flags and flags[0].any() else None
 
 
 _BYTE = np.dtype(np.uint8)
+
+
+def _call(kernel, count, arrays):
+    """Run a kernel on `count` entries."""
+    kernel(count, *[a.ctypes.data for a in arrays])
 
 
 def small_operation(name, fmt, arrays, shape):

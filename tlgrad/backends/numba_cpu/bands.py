@@ -165,7 +165,7 @@ class Bands:
 
 def _product_slots(product: Product, packed: int) -> list[tuple[int, int, int]]:
     """The slots of a product after its addresses; its block of B is at byte `packed` of the memory for a band."""
-    words = dict(zip(WORDS[3:], product.words(True, (0, 0))))
+    words = dict(zip(WORDS[3:], product.words(True)))
     by_band = {"m_first": (WORD, 0, -1), "m_limit": (LIMIT, 0, 0), "past": (WORD, 0, 0),
                "packed": (1, packed, 0), "ready": (LATER, 0, 0)}
     return [by_band.get(name, (WORD, word, 0)) for name, word in words.items()]

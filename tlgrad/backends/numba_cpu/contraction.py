@@ -7,6 +7,7 @@ from math import prod
 
 from tlgrad.backends.numba_cpu.facts import INSTRUCTIONS
 from tlgrad.backends.numba_cpu.kernels import build
+from tlgrad.backends.numba_cpu.shares import Shares
 from tlgrad.codegen.ir import SIZES
 from tlgrad.core.jaxpr import Eqn
 from tlgrad.kernels.machine import host
@@ -18,6 +19,8 @@ from tlgrad.passes.views import View
 
 #: kernel types by dtype name; integers wrap around, whatever their sign
 TYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "uint32": "i32", "int64": "i64", "uint64": "i64"}
+#: where the words of a launch say its rows
+ROWS_AT = WORDS.index("m_first") - 3
 
 
 @dataclass(slots=True)
@@ -55,12 +58,19 @@ class Product:
         lanes = host().vector_bytes / SIZES[self.type]
         return 2 * prod(self.sizes) / (INSTRUCTIONS * lanes)
 
-    def words(self, fresh: bool, rows: tuple[int, int], terms: int | None = None) -> list[int]:
-        """The words of a launch over some rows of C and the first `terms`, after its three addresses."""
+    def shares(self, kernel: int, terms: int | None = None) -> Shares:
+        """A launch by rows of C, of the first `terms`: a thread packs its own blocks of B, once."""
+        _, m, _, k = self.sizes
+        rows = tile_for(self.type, host(), self.order == "fused").rows
+        return Shares(kernel, m, self.time * (k if terms is None else terms) / max(k, 1), rows, 1)
+
+    def words(self, fresh: bool, terms: int | None = None) -> list[int]:
+        """The words of a launch over rows of C and the first `terms`, after its three addresses; the rows are
+        words number `ROWS_AT` and the next."""
         batch, m, n, k = self.sizes
         k = k if terms is None else terms
         size = SIZES[self.type]
-        values = dict(m_first=rows[0], m_limit=rows[1], n=n, k=k, fresh=int(fresh),
+        values = dict(m_first=0, m_limit=m, n=n, k=k, fresh=int(fresh),
                       past=int(fresh and batch * m * n * size >= PAST), packed=0, ready=0)
         for name, side, free in (("a", self.a, "m"), ("b", self.b, "n")):
             values |= {f"{name}_batch": side.batch * size, f"{name}_{free}": side.free * size,

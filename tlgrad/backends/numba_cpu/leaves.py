@@ -1,7 +1,7 @@
 """Sums in the order "tree" on kernels: leaves of LEAF terms each, then neighbours level by level.
 
 Leaves are made a power of two at a time and added up at once, which is part of the same tree, so that
-about sqrt(leaves) results are held.
+about sqrt(leaves) results are held, or what takes little memory.
 """
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from functools import partial
 import numpy as np
 
 from tlgrad.backends.numba_cpu.buffers import allocate
-from tlgrad.backends.numba_cpu.native import launcher
-from tlgrad.backends.numba_cpu.threads import parallel, parts
+from tlgrad.backends.numba_cpu.contraction import ROWS_AT
+from tlgrad.backends.numba_cpu.shares import Shares
 from tlgrad.ops.orders import LEAF, pairwise
 
 
-def _shares(leaves: int) -> list[tuple[int, int]]:
-    """Runs of leaves, each of a power of two; the last is what is left."""
-    step = 1 << (leaves.bit_length() + 1) // 2
+#: bytes of results that may be held in any case
+HELD = 1 << 18
+
+
+def _shares(leaves: int, size: int) -> list[tuple[int, int]]:
+    """Runs of leaves of so many bytes, each of a power of two; the last is what is left."""
+    step = 1 << max((leaves.bit_length() + 1) // 2, (HELD // size).bit_length() - 1)
     return [(k, min(k + step, leaves)) for k in range(0, leaves, step)]
 
 
@@ -27,7 +31,7 @@ def _total(shares, shape, dtype, *arrays):
     for count, launches in shares:
         out = allocate((count, *shape), dtype)
         for launch in launches:
-            parallel(launch, *arrays, out)
+            launch(*arrays, out)
         with np.errstate(all="ignore"):
             totals.append(pairwise(out))
     with np.errstate(all="ignore"):
@@ -38,11 +42,11 @@ def tree_of_sums(found, kernel: int, aval):
     """A function of the operands' arrays: a `Sum` whose items start with the leaf."""
     per, size = found.items // found.leaves, aval.size * aval.dtype.itemsize
     shares = []
-    for lo, hi in _shares(found.leaves):
+    for lo, hi in _shares(found.leaves, size):
         offsets = [*found.offsets[:-1], found.offsets[-1] - lo * size]
-        launches = [launcher().make(kernel, offsets, found.words, lo * per + a, lo * per + b, True)
-                    for a, b in parts((hi - lo) * per, found.time * (hi - lo) / found.leaves)]
-        shares.append((hi - lo, [launches]))
+        time = found.time * (hi - lo) / found.leaves
+        launch = Shares(kernel, (hi - lo) * per, time, first=lo * per).launch(offsets, found.words, True)
+        shares.append((hi - lo, [launch]))
     return partial(_total, shares, aval.shape, aval.dtype.storage)
 
 
@@ -51,15 +55,13 @@ def tree_of_products(product, kernel: int, offsets: list[int], aval):
     batch, m, n, k = product.sizes
     size = aval.dtype.itemsize
     shares = []
-    for lo, hi in _shares(product.leaves):
+    for lo, hi in _shares(product.leaves, aval.size * size):
         launches = []
         for leaf in range(lo, hi):
             first = leaf * LEAF
             starts = [o + first * side.terms * size for o, side in zip(offsets, (product.a, product.b))]
             terms = min(LEAF, k - first)
-            launches.append([
-                launcher().make(kernel, [*starts, (leaf - lo) * aval.size * size],
-                                product.words(True, rows, terms), 0, batch, True)
-                for rows in parts(m, product.time * terms / k)])
+            launches.append(product.shares(kernel, terms).launch_by_rows(
+                [*starts, (leaf - lo) * aval.size * size], product.words(True, terms), ROWS_AT, batch, True))
         shares.append((hi - lo, launches))
     return partial(_total, shares, aval.shape, aval.dtype.storage)

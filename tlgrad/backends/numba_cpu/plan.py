@@ -14,27 +14,27 @@ import functools
 import gc
 from contextlib import contextmanager
 from math import prod
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from tlgrad.backends.numba_cpu.bands import Bands, bands_kernel, beside_readers
 from tlgrad.backends.numba_cpu.buffers import allocate
-from tlgrad.backends.numba_cpu.contraction import banded_product, product_of, tile_kernel
+from tlgrad.backends.numba_cpu.calls import sharing
+from tlgrad.backends.numba_cpu.contraction import ROWS_AT, banded_product, product_of, tile_kernel
 from tlgrad.backends.numba_cpu.copies import LARGE, contiguous
 from tlgrad.backends.numba_cpu.donation import donation, may_fail
 from tlgrad.backends.numba_cpu.facts import launch_facts
 from tlgrad.backends.numba_cpu.joins import Joins
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
 from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
-from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
 from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, place_time, words_of
 from tlgrad.backends.numba_cpu.relay import relay_of
 from tlgrad.backends.numba_cpu.shares import Shares, shares_of
 from tlgrad.backends.numba_cpu.steps import is_constant, runs_primitive, work_of
 from tlgrad.backends.numba_cpu.sums import fold_kernel, sum_of
-from tlgrad.backends.numba_cpu.threads import parallel, parts
 from tlgrad.codegen.intrinsics import cost
 from tlgrad.codegen.lowering import GroupLowering, Lowerable, Lowered
 from tlgrad.core.jaxpr import Jaxpr, Literal, Var, evaluate_arrays
@@ -68,7 +68,7 @@ class Plan:
         self.origin = jaxpr.memo.get("origin")
         self.kernels: list[tuple[Lowered, Compiled]] = []
         self.names: dict[Any, str] = {}
-        self.constants: dict[str, Any] = {"allocate": allocate, "parallel": parallel, "contiguous": np.asarray,
+        self.constants: dict[str, Any] = {"allocate": allocate, "contiguous": np.asarray,
                                           "packed": contiguous, "ndarray": np.ndarray, "Error": TlgradError}
         self.lines: list[str] = []
         #: what is done, in order: how, and the steps it is for
@@ -175,8 +175,8 @@ class Plan:
     def _chain(self, run):
         """A run of operations of a software format."""
         chain = Chain(self.grouping, run)
-        meaning = functools.partial(chained.Chained(tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform),
-                                                    chain.outs), chain.results[0].aval.shape, new=allocate)
+        steps = chained.Chained(tuple(chain.kinds), tuple(chain.steps), tuple(chain.uniform), chain.outs)
+        meaning = functools.partial(steps, chain.results[0].aval.shape, new=allocate, call=sharing(chain))
         names = [f"b{len(self.names) + k}" for k in range(len(chain.results))]
         args = ", ".join(map(self.array, chain.views))
         self.names.update(zip(chain.results, names))
@@ -215,8 +215,8 @@ class Plan:
                 for o in operands]
         shares = Shares(bands_kernel(), bands.rows, bands.time, *bands.shares)
         scratch = self.bind(f"allocate(({room * shares.threads},), {self.constant(np.dtype(np.uint8))})")
-        launches = shares.launches([0] * (2 + len(args)), [], bands.cost > RELEASE, room)
-        self._run(launches, [self.constant(program, "p"), scratch, *args], shares.state())
+        launch = shares.launch([0] * (2 + len(args)), [], bands.cost > RELEASE, room)
+        self._run(launch, [self.constant(program, "p"), scratch, *args])
 
     def _compiled(self, lowered: Lowered) -> Compiled:
         compiled = compile_kernel(lowered.kernel, self.origin, len(self.kernels))
@@ -231,10 +231,7 @@ class Plan:
                 self.names[var] = self.joins.room(var)
             args.append(self.names[var])
         relay = relay_of(self.grouping, step, lowered)
-        if relay:
-            self._run(*relay.placed(self, step, args))
-        else:
-            self._launch(lowered, step, args)
+        self._run(relay.placed(self, step) if relay else self._launch(lowered, step), args)
         for var in lowered.outs[:lowered.flags]:      # the primitives raise the error, or give the result
             found = f"{self.names[var]}.any()" if var.aval.shape else self.names[var]
             self.lines.append(f"if {found}: {self._by_primitives()}")
@@ -261,11 +258,9 @@ class Plan:
             return
         out = self.joins.room(eqn.outs[0])
         self._from_start(eqn, out, 2)
-        work = prod(product.sizes)
-        launches = [launcher().make(kernel, [*offsets, 0], product.words(len(eqn.ins) == 2, rows), 0,
-                                    product.sizes[0], work > RELEASE)
-                    for rows in parts(product.sizes[1], product.time)]
-        self._run(launches, [*args, out])
+        self._run(product.shares(kernel).launch_by_rows(
+            [*offsets, 0], product.words(len(eqn.ins) == 2), ROWS_AT, product.sizes[0],
+            prod(product.sizes) > RELEASE), [*args, out])
         if product.swapped:                # it was written as C[b, n, m]
             batch, n, m, _ = product.sizes
             turned = f"{out}.reshape({(batch, n, m)}).transpose(0, 2, 1)"
@@ -303,8 +298,8 @@ class Plan:
         out = self.names[eqn.outs[0]] = self.joins.room(eqn.outs[0])
         self._from_start(eqn, out, len(views))
         words = found.words_from(len(eqn.ins) == len(views))
-        shares = Shares(kernel, found.items, found.time)
-        self._run(shares.launches(found.offsets, words, release), [*args, out], shares.state())
+        launch = Shares(kernel, found.items, found.time).launch(found.offsets, words, release)
+        self._run(launch, [*args, out])
 
     def _places(self, eqn):
         """A gather or scatter of rows; the primitive raises the error for a place outside."""
@@ -321,8 +316,8 @@ class Plan:
         count = prod(eqn.ins[1].aval.shape[:-1])
         moved = (eqn.ins[2] if scatters else eqn.outs[0]).aval
         shares = Shares(place_kernel(*kernel_kind(eqn)), count, place_time(eqn, moved))
-        self._run(shares.launches([0] * 4, words_of(eqn), moved.size > RELEASE),
-                  [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag], shares.state())
+        self._run(shares.launch([0] * 4, words_of(eqn), moved.size > RELEASE),
+                  [out, arrays[2], indices, flag] if scatters else [arrays[0], out, indices, flag])
         self.lines.append(f"if {flag}[0]: {self._by_primitives()}")
 
     def _tree(self, eqn, run, args):
@@ -337,13 +332,10 @@ class Plan:
         if len(eqn.ins) > operands:
             self.lines.append(f"{out}[...] = {self.array(self.grouping.view(eqn.ins[operands]))}")
 
-    def _run(self, launches, args, state=None):
-        """The line that runs the parts of a launch; they share a copy of the state."""
-        if len(launches) == 1:
-            self.lines.append(f"{self.constant(launches[0], 'k')}({', '.join(args)})")
-            return
-        args = args if state is None else [f"{self.constant(state)}.copy()", *args]
-        self.lines.append(f"parallel({self.constant(launches, 'k')}, {', '.join(args)})")
+    def _run(self, launch, args):
+        """The line that launches, on one thread or several."""
+        stem = "k" if isinstance(launch, BuiltinFunctionType) else "shared"
+        self.lines.append(f"{self.constant(launch, stem)}({', '.join(args)})")
 
     def bind(self, expression) -> str:
         """A name for an intermediate array."""
@@ -359,14 +351,14 @@ class Plan:
     def _copied(self, operand) -> str:
         return self.bind(f"{self.array(operand.view)}.copy()")
 
-    def _launch(self, lowered: Lowered, step: Step, args):
-        """The line of a kernel: everything but the arrays is fixed."""
+    def _launch(self, lowered: Lowered, step: Step):
+        """The function that launches a kernel: everything but the arrays is fixed."""
         compiled = self._compiled(lowered)
         offsets, words, _, entries = launch_facts(lowered)
         release = entries * max(step.weight, 1) > RELEASE
         self.single = (lowered, compiled, release)
         shares = shares_of(lowered, compiled.address)
-        self._run(shares.launches([*offsets, *[0] * len(lowered.outs)], words, release), args, shares.state())
+        return shares.launch([*offsets, *[0] * len(lowered.outs)], words, release)
 
     def direct(self) -> tuple | None:
         """(kernel, byte offsets, further words, lanes, numbers of the inputs it takes) of a small program

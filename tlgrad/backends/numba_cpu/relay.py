@@ -3,20 +3,22 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Callable
 
 import numpy as np
 
+from tlgrad.backends.numba_cpu.buffers import allocate
 from tlgrad.backends.numba_cpu.combine import start_number
 from tlgrad.backends.numba_cpu.facts import duration, launch_facts, weight
 from tlgrad.backends.numba_cpu.kernels import Compiled, build, compile_kernel
-from tlgrad.backends.numba_cpu.native import launcher
 from tlgrad.backends.numba_cpu.shares import block_of, is_whole
+from tlgrad.backends.numba_cpu.team import shared
 from tlgrad.backends.numba_cpu.threads import threads_for
 from tlgrad.codegen.intrinsics import type_of
 from tlgrad.codegen.ir import COMBINES, SIZES, Input, Kernel, Output, Value
 from tlgrad.codegen.lowering import Lowered, Operand
 from tlgrad.kernels.tiles.bands import WORD
-from tlgrad.kernels.tiles.relay import PIECE, READY, RING, module
+from tlgrad.kernels.tiles.relay import READY, RING, module
 from tlgrad.passes.groups import Grouping, Step
 from tlgrad.passes.views import view_of
 
@@ -30,7 +32,7 @@ PIECES = 4
 LEAST = 60
 #: the number of the kernel's first operand
 FIRST = 3
-ALIGN = 64
+ALIGN, BYTE = 64, np.dtype(np.uint8)
 
 
 def relay_of(grouping: Grouping, step: Step, lowered: Lowered) -> Relay | None:
@@ -97,18 +99,16 @@ class Relay:
         most = min(TILE_BYTES // lane, -(-lanes // (self.count * TILES)))
         return max(most // block, 1) * block
 
-    def placed(self, plan, step: Step, args: list[str]) -> tuple[list, list[str]]:
-        """The launches in a plan, one a thread, and their operands, the last of which are `args`; there are lines
-        that write what the reductions start from."""
+    def placed(self, plan, step: Step) -> Callable:
+        """The function of the arrays of the kernel that launches it, in a plan, after lines that write what the
+        reductions start from."""
         for eqn in step.eqns:
             if eqn.prim.kind == "reduction":
                 number = start_number(eqn.prim.lower[1], type_of(eqn.ins[0].aval.dtype))
                 start = plan.array(plan.grouping.view(eqn.ins[1])) if len(eqn.ins) > 1 else plan.constant(number)
                 plan.lines.append(f"{plan.names[eqn.outs[0]]}[...] = {start}")
         plan.kernels.append((self.lowered, self.compile(plan.origin, len(plan.kernels))))
-        launches, program, state, room = self.launches()
-        ring = plan.bind(f"allocate(({room},), {plan.constant(np.dtype(np.uint8))})")
-        return launches, [plan.constant(program, "p"), f"{plan.constant(state)}.copy()", ring, *args]
+        return self.launch()
 
     def compile(self, origin, number: int) -> Compiled:
         """Compile the kernels; the kernel that does all, under its own text."""
@@ -116,9 +116,8 @@ class Relay:
                          compile_kernel(self.both.kernel, origin, number)]
         return Compiled(self.compiled[2].name, self.compiled[2].address, self.lowered.kernel.text())
 
-    def launches(self):
-        """The launches, one a thread; the program, the state, and the bytes of the ring.  The operands are the
-        program, a copy of the state, the ring, and those of the kernel."""
+    def launch(self) -> Callable:
+        """The function of the arrays of the kernel; the task has those of the program and the ring before them."""
         *_, lanes, _ = launch_facts(self.lowered)
         height, first = self.height(lanes), FIRST + len(self.lowered.inputs)
         outs = [(first + k, 0, 0) for k in range(len(self.lowered.outs))]
@@ -134,11 +133,10 @@ class Relay:
         for found, lanes_a_row, mine in zip(self.compiled, (1, self.row, 1), slots):
             program += [found.address, lanes_a_row, len(mine), *sum(mine, ())]
         pieces = PIECES * self.count
-        state = np.zeros(READY + pieces, np.int64)
-        state[[PIECE, RING]] = room, pieces
-        operands = first + len(outs)
-        launch = launcher().make(relay_kernel(), [0] * operands, [], 0, lanes, True)
-        return [launch] * self.count, np.array(program, np.int64), state, room * pieces
+        own = [room, pieces, *[0] * (READY - RING - 1 + pieces)]
+        run = shared(relay_kernel(), self.count, own, [0] * (first - 1 + len(outs)), [], 0, lanes)
+        program, ring = np.array(program, np.int64), (room * pieces,)
+        return lambda *arrays: run(program, allocate(ring, BYTE), *arrays)
 
     def _slots(self, lowered: Lowered, starts, outs) -> list[tuple[int, int, int]]:
         """The slots of a kernel with operands after its own, and with these results."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from math import prod
-
-import numpy as np
+from typing import Callable
 
 from tlgrad.backends.numba_cpu.facts import duration, launch_facts
 from tlgrad.backends.numba_cpu.kernels import build, shape_of
 from tlgrad.backends.numba_cpu.native import launcher
+from tlgrad.backends.numba_cpu.team import shared
 from tlgrad.backends.numba_cpu.threads import threads_for
 from tlgrad.codegen.ir import COMBINES, Kernel
 from tlgrad.codegen.lowering import Lowered
@@ -24,33 +24,41 @@ ROWS, LANES = 16, 128
 
 @dataclass(slots=True)
 class Shares:
-    """A launch of the kernel at an address over `count` lanes or rows, which takes about `time` nanoseconds; a
-    share is a multiple of `unit` of them, and `each` shares come to a thread."""
+    """A launch of the kernel at an address over `count` lanes or rows from the `first` on, which takes about
+    `time` nanoseconds; a share is a multiple of `unit` of them, and `each` shares come to a thread."""
 
     kernel: int
     count: int
     time: float
     unit: int = 1
     each: int = EACH
+    first: int = 0
 
     @property
     def threads(self) -> int:
         """How many threads share it."""
         return threads_for(self.time, -(-self.count // self.unit))
 
-    def launches(self, offsets, words, release: bool, room: int = 0) -> list:
-        """Launch functions, one a thread.  With `room` the second operand is memory of which every thread has
-        so many bytes."""
-        threads = self.threads
-        if threads == 1:
-            return [launcher().make(self.kernel, offsets, words, 0, self.count, release)]
-        mine = [[o + n * room * (k == 1) for k, o in enumerate(offsets)] for n in range(threads)]
-        return [launcher().make(shares_kernel(), [0, *o], words, 0, self.count, release) for o in mine]
+    def launch(self, offsets, words, release: bool, room: int = 0) -> Callable:
+        """The function of the arrays that launches it.  With `room` the second array is memory of which every
+        thread has so many bytes."""
+        if self.threads == 1:
+            return launcher().make(self.kernel, offsets, words, self.first, self.first + self.count, release)
+        return self._shared(offsets, words, room, 1 + len(offsets) + len(words), 0)
 
-    def state(self) -> np.ndarray | None:
-        """What a launch on several threads takes a copy of, before its other operands."""
+    def launch_by_rows(self, offsets, words, at: int, over: int, release: bool) -> Callable:
+        """The same of a kernel that runs over something else, and has the first row and their end as words
+        number `at` and the next."""
+        if self.threads == 1:
+            words = [*words[:at], 0, self.count, *words[at + 2:]]
+            return launcher().make(self.kernel, offsets, words, 0, over, release)
+        return self._shared(offsets, words, 0, 1 + len(offsets) + at, over)
+
+    def _shared(self, offsets, words, room, rows, over) -> Callable:
         units = -(-self.count // (self.unit * self.threads * self.each))
-        return np.array([0, units * self.unit, self.kernel], np.int64) if self.threads > 1 else None
+        own = [units * self.unit, self.kernel, room, rows, over, 0, 0]
+        return shared(shares_kernel(), self.threads, own, offsets, words, self.first,
+                      self.first + self.count)
 
 
 def is_whole(kernel: Kernel) -> bool:
