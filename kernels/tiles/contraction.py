@@ -22,25 +22,29 @@ from .panels import Packer, copy_band, copy_rows
 #: block of B, or 0; `ready`: it holds the only block already
 WORDS = ("a", "b", "c", "m_first", "m_limit", "n", "k", "fresh", "past", "packed", "ready",
          "a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n", "c_batch", "c_m")
-BLOCK_BYTES = 3 << 18                    # packed block of B
 #: bytes of the next product's B that are asked for while this one is computed
 NEXT_BYTES = 1 << 17
-#: processors that do a product and a sum of 512 bits in every cycle only where an operand comes from
-#: memory.  Zen 4, a term of a tile of 6 by 4 in the first cache: 23.8 cycles so, 29.8 by registers, 24 by ports
-EMBEDDED = {"znver4"}
+#: by processor: whether products of the order "ordered" read an operand from memory, and the bytes of a packed
+#: block of B.  Zen 4 does a product and a sum of 512 bits in every cycle only so: a term of a tile of 6 by 4 in
+#: the first cache takes 23.8 cycles, 29.8 by registers, 24 by its ports.  Its second cache has 1 MB: 1.02x at
+#: 1024 cubed
+PROCESSORS = {"znver4": (True, 1 << 19)}
+OTHERS = (False, 3 << 18)
 
 
 @dataclass(frozen=True)
 class Tile:
     """A kernel's parameters: entry type (f32, f64, or i32, i64, which wrap around), vector lanes, rows and
-    vectors of the tile, the order; `embedded`: every product reads its entry of A from memory again."""
+    vectors of the tile, the order; bytes of a packed block of B; `embedded`: every product reads its entry of A
+    from memory again."""
 
     type: str
     lanes: int
     rows: int
     vectors: int
     fused: bool
-    embedded: bool = False
+    block: int
+    embedded: bool
 
     @property
     def size(self):
@@ -60,19 +64,19 @@ class Tile:
     @property
     def room(self):
         """Bytes of a packed block."""
-        return max(BLOCK_BYTES, self.depth * self.width * self.size)
+        return max(self.block, self.depth * self.width * self.size)
 
     def one_block(self, n, k):
         """True when n columns of k terms are a single block."""
-        return k <= self.depth and -(-n // self.width) * self.width * k * self.size <= BLOCK_BYTES
+        return k <= self.depth and -(-n // self.width) * self.width * k * self.size <= self.block
 
 
 def tile_for(type, machine, fused):
     """The tile for a machine: accumulators fill three quarters of the registers."""
     lanes = machine.vector_bytes // (4 if type in ("f32", "i32") else 8)
     rows, vectors = {64: (6, 4), 32: (6, 2)}.get(machine.vector_bytes, (4, 2))
-    separate = type in ("f32", "f64") and not fused
-    return Tile(type, lanes, rows, vectors, fused, separate and machine.cpu in EMBEDDED)
+    from_memory, block = PROCESSORS.get(machine.cpu, OTHERS)
+    return Tile(type, lanes, rows, vectors, fused, block, from_memory and type in ("f32", "f64") and not fused)
 
 
 def module(tile, name):
@@ -175,7 +179,7 @@ class Driver:
         """As many panels as fit, at least one."""
         e, t = self.e, self.tile
         panel = e.i64("mul", e.smin(self.w["k"], str(t.depth)), t.width * t.size)
-        fit = e.i64("sdiv", BLOCK_BYTES, panel)
+        fit = e.i64("sdiv", t.block, panel)
         return e.i64("add", fit, e.emit(f"zext i1 {e.emit(f'icmp eq i64 {fit}, 0')} to i64"))
 
     def pack(self, b, depth, width):
