@@ -3,7 +3,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from tlgrad.kernels.softfloat import (
-    carried, carried_folds, chains, drivers, folds, narrow, quad, quad_fma, remainders, wide)
+    carried, carried_folds, chains, drivers, folds, narrow, products, quad, quad_fma, remainders, wide)
 from tlgrad.kernels.softfloat.chains import Chain
 from tlgrad.kernels.softfloat.engine import LIBRARY, address
 from tlgrad.kernels.softfloat.narrow import Narrow
@@ -131,3 +131,20 @@ def contraction(layout, fused):
     width = lanes("mul") if layout == BINARY128 else 1
     multiply = quad.mul_ifma if LIBRARY.has("avx512ifma") else quad.mul
     return LIBRARY.function(folds.contraction(layout, width, fused, multiply), 3, 3)
+
+
+def has_products():
+    """Whether `products` has kernels for this machine."""
+    return LIBRARY.has("avx512ifma") and lanes("mul") == products.LANES
+
+
+@lru_cache(maxsize=None)
+def extremes():
+    """The kernel ``(count, words, found)`` of the least and the largest exponent of an array, and of a -0."""
+    return LIBRARY.function(products.extremes(), 1, 2)
+
+
+@lru_cache(maxsize=None)
+def contraction_within():
+    """The kernel ``(terms, rows, columns, a, b, accumulators, panel)`` of numbers that are `products.within`."""
+    return LIBRARY.function(products.contraction(), 3, 4)

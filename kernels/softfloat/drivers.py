@@ -121,7 +121,7 @@ def load_group(emitter, pointer, index):
     first = emitter.emit(f"getelementptr i128, ptr {pointer}, i64 {index}")
     second = emitter.emit(f"getelementptr i64, ptr {first}, i64 {n}")
     a, b = (emitter.emit(f"load <{n} x i64>, ptr {p}, align 8") for p in (first, second))
-    return _unzip(emitter, a, b)
+    return unzip(emitter, a, b)
 
 
 def store_group(emitter, pointer, index, low, high):
@@ -129,17 +129,25 @@ def store_group(emitter, pointer, index, low, high):
     n = emitter.lanes
     first = emitter.emit(f"getelementptr i128, ptr {pointer}, i64 {index}")
     second = emitter.emit(f"getelementptr i64, ptr {first}, i64 {n}")
-    for part, address in zip(_unzip(emitter, low.handle, high.handle), (first, second)):
+    for part, address in zip(unzip(emitter, low.handle, high.handle), (first, second)):
         emitter.lines.append(f"  store <{n} x i64> {part.handle}, ptr {address}, align 8")
 
 
-def _unzip(emitter, a, b):
+def unzip(emitter, a, b):
+    """The even and the odd lanes of two vectors, within 128-bit lanes."""
     n = emitter.lanes
     even = [x for p in range(0, n, 2) for x in (p, n + p)]
     for mask in (even, [x + 1 for x in even]):
         text = ", ".join(f"i32 {x}" for x in mask)
         yield Value(emitter, emitter.emit(
             f"shufflevector <{n} x i64> {a}, <{n} x i64> {b}, <{n} x i32> <{text}>"), "i64")
+
+
+def section(emitter, build):
+    """What `build` returns, and the lines it emitted."""
+    emitter.lines = []
+    made = build()
+    return made, "\n".join(emitter.lines)
 
 
 def load(emitter, pointer, type, index="%i"):

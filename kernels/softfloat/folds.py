@@ -6,7 +6,7 @@ scalar function, from the start.
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat import quad, wide
-from tlgrad.kernels.softfloat.drivers import load_group, module, splat, store_group
+from tlgrad.kernels.softfloat.drivers import load_group, module, section, splat, store_group
 from tlgrad.kernels.softfloat.quad_fma import fma
 from tlgrad.kernels.softfloat.words import Words
 
@@ -209,10 +209,10 @@ def fold(layout, width):
                 "finish": "", "vector": "i64"}
         return module(declarations, one + FOLD.format(width=1 << 62, **body))
     emitter = Words(width, block="head")
-    acc, start = _section(emitter, lambda: list(load_group(emitter, "%out", "%l")))
-    total, lines = _section(emitter, lambda: quad.add(
+    acc, start = section(emitter, lambda: list(load_group(emitter, "%out", "%l")))
+    total, lines = section(emitter, lambda: quad.add(
         *_pair(emitter, "%lo", "%hi"), *load_group(emitter, "%x", "%at")))
-    _, finish = _section(emitter, lambda: store_group(
+    _, finish = section(emitter, lambda: store_group(
         emitter, "%out", "%l", *_pair(emitter, "%loz", "%hiz")))
     text = FOLD.format(width=width, start=start, lines=lines, finish=finish,
                        vector=f"<{width} x i64>", **_handles(acc, total))
@@ -260,9 +260,9 @@ def _rows(emitter, count, multiply, fused):
     width, rows = emitter.lanes, range(count)
     bases = "\n".join(f"  %i{r} = add i64 %i, {r}\n  %base{r} = mul i64 %i{r}, %cols" for r in rows)
     cells = "\n".join(f"  %cell{r} = add i64 %base{r}, %j" for r in rows)
-    starts, start = _section(emitter, lambda: [list(load_group(emitter, "%out", f"%cell{r}")) for r in rows])
-    (totals, special), lines = _section(emitter, lambda: _steps(emitter, count, multiply, fused))
-    _, finish = _section(emitter, lambda: [store_group(emitter, "%out", f"%cell{r}", *totals[r]) for r in rows])
+    starts, start = section(emitter, lambda: [list(load_group(emitter, "%out", f"%cell{r}")) for r in rows])
+    (totals, special), lines = section(emitter, lambda: _steps(emitter, count, multiply, fused))
+    _, finish = section(emitter, lambda: [store_group(emitter, "%out", f"%cell{r}", *totals[r]) for r in rows])
     vector = f"<{width} x i64>"
     phis = "\n".join(f"  %{half}{r} = phi {vector} [ {starts[r][k].handle}, %block ], "
                      f"[ {totals[r][k].handle}, %head ]" for r in rows for k, half in enumerate(("lo", "hi")))
@@ -298,13 +298,6 @@ def _spread(emitter, row):
 
 def _pair(emitter, low, high):
     return Value(emitter, low, "i64"), Value(emitter, high, "i64")
-
-
-def _section(emitter, build):
-    """What `build` returns, and the lines it emitted."""
-    emitter.lines = []
-    made = build()
-    return made, "\n".join(emitter.lines)
 
 
 def _handles(first, later):

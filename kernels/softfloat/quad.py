@@ -155,26 +155,43 @@ def _product_end(al, ah, bl, bh, low, high, rest, bits, finite):
     return _finish((ah ^ bh) & SIGN, zero, special, code, low, high, finite)
 
 
-def mul_ifma(al, ah, bl, bh, finite=False):
-    """`mul` by 52-bit products (AVX-512 IFMA): operands unmasked, b shifted so that the last place of
-    the result is the bottom of limb 3, and the hidden bit of b added instead of multiplied."""
-    lo, hi = _multiply_low, _multiply_high
+def limbs_ifma(low, high):
+    """A significand as limbs of 52, 52 and 9 bits, low first."""
     mask = (1 << 52) - 1
-    sa, sb = (ah & FRACTION) | HIDDEN, (bh & FRACTION) | HIDDEN
-    a0, a1, a2 = al, fshl(sa, al, 12), sa.lshr(40)
-    b0, b1, b2 = bl << 44, bl.lshr(8), fshl(sb, bl, 4)
-    zero = al ^ al
+    sig = (high & FRACTION) | HIDDEN
+    return low & mask, fshl(sig, low, 12) & mask, sig.lshr(40)
+
+
+def shifted_ifma(low, high):
+    """The fraction bits ``<< 44`` as limbs, whose bits from 52 on do not count: the last place of the result
+    of a product is the bottom of its limb 3."""
+    return low << 44, low.lshr(8), fshl(high, low, 4)
+
+
+def columns_ifma(a, b):
+    """The six columns of a product, each with the carry of the one below, of `limbs_ifma` and `shifted_ifma`:
+    the hidden bit of b is added instead of multiplied."""
+    lo, hi = _multiply_low, _multiply_high
+    (a0, a1, a2), (b0, b1, b2) = a, b
+    zero = b0 ^ b0
     c0 = lo(zero, a0, b0)
     c1 = lo(lo(hi(zero, a0, b0), a0, b1), a1, b0)
     c2 = lo(lo(lo(hi(hi(zero, a0, b1), a1, b0), a0, b2), a1, b1), a2, b0)
-    c3 = lo(lo(hi(hi(hi(a0 & mask, a0, b2), a1, b1), a2, b0), a1, b2), a2, b1)
-    c4 = lo(hi(hi(a1 & mask, a1, b2), a2, b1), a2, b2)
+    c3 = lo(lo(hi(hi(hi(a0, a0, b2), a1, b1), a2, b0), a1, b2), a2, b1)
+    c4 = lo(hi(hi(a1, a1, b2), a2, b1), a2, b2)
     c5 = hi(a2, a2, b2)
     c1 = c1 + c0.lshr(52)
     c2 = c2 + c1.lshr(52)
     c3 = c3 + c2.lshr(52)
     c4 = c4 + c3.lshr(52)
     c5 = c5 + c4.lshr(52)
+    return c0, c1, c2, c3, c4, c5
+
+
+def mul_ifma(al, ah, bl, bh, finite=False):
+    """`mul` by 52-bit products (AVX-512 IFMA)."""
+    mask = (1 << 52) - 1
+    c0, c1, c2, c3, c4, c5 = columns_ifma(limbs_ifma(al, ah), shifted_ifma(bl, bh))
     low, high = (c3 & mask) | (c4 << 52), fshl(c5, c4 << 12, 40)
     rest = (c2 & mask) << 1
     rest = select(((c0 | c1) & mask).ne(0), rest | 1, rest)

@@ -36,6 +36,10 @@ class Words(LLVM):
             symbol = self._symbol("ctlz", type)
             self.declare(symbol, self.type(type), [self.type(type), "i1 immarg"])
             return self.emit(f"call {self.type(type)} {symbol}({self.typed(values[0])}, i1 false)")
+        if name == "held":
+            word = self.value(self.emit(f"bitcast {self.typed(values[0])} to {self.type('f64')}"), "f64")
+            fenced = self.intrinsic("arithmetic.fence", "f64", [word])
+            return self.emit(f"bitcast {self.type('f64')} {fenced} to {self.type(type)}")
         if name in ("fshl", "fshr", "umin", "umax"):
             return self.intrinsic(name, type, values)
         if name in ("madlo", "madhi"):
@@ -78,6 +82,12 @@ class Words(LLVM):
 
     def _symbol(self, name, type):
         return f"@llvm.{name}.{type}" if self.lanes == 1 else f"@llvm.{name}.v{self.lanes}{type}"
+
+
+def held(x):
+    """x as a number that LLVM knows nothing about: so ``select(mask, y + held(1), y)`` is one masked instruction,
+    where the mask would become numbers that are added."""
+    return x.make("held", x.type, x)
 
 
 def clz(x):
@@ -235,7 +245,7 @@ def nearest(x):
     return (x + MAGIC).bits() - MAGIC_WORD
 
 
-__all__ = ["Value", "Words", "clz", "fshl", "fshr", "joined", "left_words", "loop", "nearest",
+__all__ = ["Value", "Words", "clz", "fshl", "fshr", "held", "joined", "left_words", "loop", "nearest",
            "normalised", "product32", "regrouped", "resize", "right_words", "select", "shl0", "shr0", "signed",
            "small",
            "split_words", "sticky_shift", "truth", "umax", "umin", "width"]

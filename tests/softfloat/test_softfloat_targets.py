@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from tlgrad.kernels.machine import RESTRICTED, Machine, host
-from tlgrad.kernels.softfloat import catalogue, drivers, engine, folds, narrow, quad, wide
+from tlgrad.kernels.softfloat import catalogue, drivers, engine, folds, narrow, products, quad, wide
 from tlgrad.softfloat.fast import narrow_layout
 from tlgrad.softfloat.format import bfloat16
 
@@ -30,6 +30,7 @@ def test_kernels_compile(tier):
     if tier == "ifma":
         texts["ifma"] = drivers.vector(quad.mul_ifma, wide.mul, layout, 2, lanes)
         assert "vpmadd52huq" in library.assembly(texts["ifma"])
+        texts["within"], texts["extremes"] = products.contraction(), products.extremes()
     for text in texts.values():
         llvm.parse_assembly(text).verify()
     assert ".globl\tk" in library.assembly(texts["narrow"])
@@ -58,6 +59,8 @@ WORDS = """
     a, b = (x[:1600].reshape(40, 40) for x in operands[:2])
     for fused in (False, True):
         digest.update(array.contract(a, b, a, binary128, fused).tobytes())
+    a, b = (array.convert(np.random.default_rng(k).standard_normal((40, 40)), binary128) for k in (2, 3))
+    digest.update(array.contract(a, b, a, binary128).tobytes())
     digest.update(array.left_to_right(a, b[0], binary128).tobytes())
     print(catalogue.lanes("add"), digest.hexdigest())
 """

@@ -16,10 +16,11 @@ from tlgrad.softfloat import small
 from tlgrad.softfloat.format import Binary, binary64, binary128
 from tlgrad.softfloat.storage import dtype_of
 
-carried, catalogue, chains, narrow = (Later("tlgrad.kernels.softfloat.carried"),
-                                      Later("tlgrad.kernels.softfloat.catalogue"),
-                                      Later("tlgrad.kernels.softfloat.chains"),
-                                      Later("tlgrad.kernels.softfloat.narrow"))
+carried, catalogue, chains, narrow, products = (Later("tlgrad.kernels.softfloat.carried"),
+                                                Later("tlgrad.kernels.softfloat.catalogue"),
+                                                Later("tlgrad.kernels.softfloat.chains"),
+                                                Later("tlgrad.kernels.softfloat.narrow"),
+                                                Later("tlgrad.kernels.softfloat.products"))
 WARM = 4096
 #: a chain is compiled for one program: it has to see this many times as many elements
 CHAIN = 8
@@ -235,7 +236,27 @@ def contract(a, b, start, fmt, fused):
         return _small_fold("fused" if fused else "ordered", a, b, start, fmt, a.shape[0] * start.size)
     if not covers(fmt) or not worth(("dot", fmt), a.shape[0] * start.size):
         return None
-    a, b, out = np.ascontiguousarray(a), _aligned(b), _aligned(start, copy=True)
+    a, b = map(_aligned, (a, b))
+    if fmt is binary128 and not fused and catalogue.has_products() and products.within(
+            *map(_extremes, (a, b, np.ascontiguousarray(start)))):
+        return _contract_within(a, b, start)
+    out = _aligned(start, copy=True)
     kernel = catalogue.contraction(layout(fmt), fused)
     kernel(a.shape[0], a.shape[1], b.shape[1], a.ctypes.data, b.ctypes.data, out.ctypes.data)
+    return out
+
+
+def _extremes(array):
+    found = np.empty(3, np.int64)
+    catalogue.extremes()(array.size, array.ctypes.data, found.ctypes.data)
+    return found.tolist()
+
+
+def _contract_within(a, b, start):
+    """`contract` of numbers that are `products.within`, a and b exchanged where that leaves fewer lanes empty."""
+    (terms, rows), columns = a.shape, b.shape[1]
+    if rows * -(columns // -products.LANES) > columns * -(rows // -products.LANES):
+        return _contract_within(b, a, start.T).T
+    out, panel = _aligned(start, copy=True), np.empty(terms * products.ROWS * products.WORDS, np.uint64)
+    catalogue.contraction_within()(terms, rows, columns, *(x.ctypes.data for x in (a, b, out, panel)))
     return out
