@@ -66,6 +66,8 @@ class Limbs(CText):
 
     def op(self, name, type, *values):
         first = values[0]
+        if name == "held":
+            return first.handle
         if any(_is_wide(v.type) for v in values) or _is_wide(type):
             return self._wide(name, type, *values)
         if first.type not in ("f64", "f32", "b") and name in _WORD:

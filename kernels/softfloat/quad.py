@@ -6,7 +6,7 @@ the driver computes those lanes again with the scalar body, so that the words ar
 """
 from tlgrad.kernels.expr.value import sqrt as float_sqrt
 from tlgrad.kernels.softfloat.words import (
-    clz, fshl, fshr, nearest, product32, select, small, truth, umax,
+    clz, fshl, fshr, held, nearest, product32, select, small, truth, umax,
     umin)
 
 SIGN, MAGNITUDE = 1 << 63, (1 << 63) - 1
@@ -30,11 +30,10 @@ def _align(low, high, count):
     """(low, high) >> count with a sticky last bit, for high below 2**63 and any unsigned count."""
     count = umin(count, 127)
     far = ~count.ult(64)
-    lost = far & low.ne(0)
+    lost = select(far, low, 0)
     low, high = select(far, high, low), select(far, 0, high)
-    lost = lost | ((low << 1) << ((count ^ 63) & 63)).ne(0)
-    kept = fshr(high, low, count)                   # count modulo 64
-    return select(lost, kept | 1, kept), high.lshr(count & 63)
+    lost = lost | fshr(low, low.like(0), count)     # count modulo 64
+    return fshr(high, low, count) | umin(lost, held(lost.like(1))), high.lshr(count & 63)
 
 
 def _round(low, high, up):
@@ -60,7 +59,7 @@ def _sum(x, y, xe, ye):
     flip = -differ                                  # all ones to subtract: x + ~y + 1
     syl, syh = syl ^ flip, syh ^ flip
     tl, th = (sxl | differ) + syl, sxh + syh        # the last bits of sxl are 0
-    th = select(tl.ult(syl), th + 1, th)
+    th = select(tl.ult(syl), th + held(th.like(1)), th)
     empty = th.eq(0) & ~code.ult(64)                # a word at once, if the exponent allows
     th, tl, code = select(empty, tl, th), select(empty, 0, tl), select(empty, code - 64, code)
     up = umin(clz(th), code)                        # stops at the least exponent: gradual underflow
@@ -194,7 +193,7 @@ def mul_ifma(al, ah, bl, bh, finite=False):
     c0, c1, c2, c3, c4, c5 = columns_ifma(limbs_ifma(al, ah), shifted_ifma(bl, bh))
     low, high = (c3 & mask) | (c4 << 52), fshl(c5, c4 << 12, 40)
     rest = (c2 & mask) << 1
-    rest = select(((c0 | c1) & mask).ne(0), rest | 1, rest)
+    rest = select(((c0 | c1) & mask).ne(0), rest | held(rest.like(1)), rest)
     return _product_end(al, ah, bl, bh, low, high, rest, 53, finite)
 
 

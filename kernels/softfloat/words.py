@@ -37,6 +37,8 @@ class Words(LLVM):
             self.declare(symbol, self.type(type), [self.type(type), "i1 immarg"])
             return self.emit(f"call {self.type(type)} {symbol}({self.typed(values[0])}, i1 false)")
         if name == "held":
+            if self.lanes < 8:
+                return values[0].handle
             word = self.value(self.emit(f"bitcast {self.typed(values[0])} to {self.type('f64')}"), "f64")
             fenced = self.intrinsic("arithmetic.fence", "f64", [word])
             return self.emit(f"bitcast {self.type('f64')} {fenced} to {self.type(type)}")
