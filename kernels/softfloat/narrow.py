@@ -215,7 +215,8 @@ def body(f, name):
         if spreads and emitter.lanes * f.bits % 64 == 0:
             wide = emitter.beside(emitter.lanes * f.bits // 64)
             found = spread.operation(f, name, *(regrouped(w, "i64", wide) for w in words))
-            return rare(spread.special(f, *words), lambda: again(*words), regrouped(found, type, emitter))
+            found, mask = regrouped(found, type, emitter), spread.special(f, name, *words)
+            return found if mask is None else rare(mask, lambda: again(*words), found)
         if spreads:
             return again(*words)[0]
         value = quick(*words)

@@ -135,7 +135,10 @@ def test_small_formats_through_binary64(fmt, name, compiled):
 
 @pytest.mark.parametrize("name", spread.OPERATIONS)
 @pytest.mark.parametrize("fmt", [Binary(9, 22), Binary(8, 20), Binary(7, 16), Binary(3, 24), Binary(8, 23),
-                                 Binary(4, 11), Binary(3, 12), Binary(9, 24)], ids=repr)
+                                 Binary(4, 11), Binary(3, 12), Binary(9, 24), Binary(4, 11, "fn"),
+                                 Binary(8, 20, "fnuz"), Binary(3, 12, "fnuz"), Binary(9, 24, "finite"),
+                                 Binary(3, 20, "finite"), Binary(7, 16, bias=30), Binary(8, 23, bias=100),
+                                 Binary(9, 20, bias=400), Binary(5, 18, "fn", bias=3)], ids=repr)
 def test_words_spread_over_lanes(fmt, name, compiled):
     """One, two and four words a lane; every exponent; groups without special operands, and with them."""
     layout = fast.narrow_layout(fmt)
