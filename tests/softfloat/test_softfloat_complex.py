@@ -107,3 +107,28 @@ def test_run_reductions_and_conversions():
     assert tl.same_bits(tl.convert(z, tl.complex128), hardware)
     assert (z @ tl.conj(z)).item().real == 27.25
     assert (z + tl.tensor("0.5", tl.binary128)).dtype is C
+
+
+def test_scalars_are_read_back_and_printed():
+    z = tl.tensor(["0.1-2j", "3+0.25j"], C)
+    first = z[0].item()
+    assert tl.same_bits(tl.tensor(z.tolist()), z) and tl.same_bits(tl.tensor(first), z[0])
+    assert tl.same_bits(z + first, z + z[0]) and tl.tensor([], C).shape == (0,)
+    assert f"{first:.3f}" == "0.100-2.000j" and f"{z[1]:+.1e}" == "+3.0e+00+2.5e-01j" and str(first) == "0.1-2.0j"
+
+
+def test_factorisations_of_complex_matrices():
+    rng = np.random.default_rng(0)
+    a = tl.tensor(rng.standard_normal((5, 3)) + 1j * rng.standard_normal((5, 3)), C)
+    q, r = tl.linalg.qr(a)
+
+    def off(x, y):
+        return float(tl.max(tl.abs(x - y)))
+
+    h, eye = tl.conj(a).T @ a, tl.eye(3, dtype=tl.binary128) + 0j
+    l, b = tl.linalg.cholesky(h), tl.tensor([1, 2j, 3], C)
+    assert off(q @ r, a) < 1e-32 and off(tl.conj(q).T @ q, eye) < 1e-32 and off(l @ tl.conj(l).T, h) < 1e-31
+    assert off(h @ tl.linalg.solve(h, b), b) < 1e-30
+    assert all(r[i, j].item() == tl.tensor(0, C).item() for i in range(3) for j in range(i))
+    theirs = np.linalg.cholesky(np.asarray(tl.convert(h, tl.complex128)))
+    assert np.abs(np.asarray(tl.convert(l, tl.complex128)) - theirs).max() < 1e-14

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import gmpy2
 import mpmath
+import numpy as np
 import pytest
 import softfloat_mpfr as mpfr
 
@@ -265,3 +266,37 @@ def test_softplus_logistic_and_lgamma_of_a_negative():
     with gmpy2.context(precision=160):
         want = gmpy2.log(4 * gmpy2.sqrt(gmpy2.const_pi()) / 3)
     assert f"{value:.30f}" == f"{want:.30f}"
+
+
+def test_numpy_numbers_enter_exactly():
+    single, extended = np.float32(0.1), np.longdouble("0.1")
+    assert binary128(single).to_fraction() == Fraction(*single.as_integer_ratio())
+    assert binary128(extended).to_fraction() == Fraction(*extended.as_integer_ratio())
+    assert [str(binary128(x)) for x in (np.float16("-inf"), np.float32("nan"), np.longdouble("-0"))] == [
+        "-inf", "nan", "-0.0"]
+    assert binary128(np.int64(-3)) == -3 and Binary(np.int64(15), 112) is binary128
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        Binary(4.5, 3)
+
+
+def test_scalars_round_and_have_powers():
+    assert [round(binary128(x)) for x in ("2.5", "-3.5", "1e30")] == [2, -4, 10 ** 30]
+    assert round(binary128("2.567"), 2) == binary128("2.57") and 7 % binary128(4) == 3
+    root = binary128(2) ** 0.5
+    assert root.same_bits(binary128(2).sqrt()) and (2 ** binary128("0.5")).same_bits(root)
+    for integer in (int, round):
+        with pytest.raises(OverflowError, match="cannot convert binary128"):
+            integer(binary128("inf"))
+
+
+@pytest.mark.parametrize("spec", ["", ".2f", "12.3f", "<12.3f", "*^+20.3e", "010.2f", "=+10.1f", ",.2f", "_.1f",
+                                  " g", "+.3G", ".2E", "%", ">8"])
+@pytest.mark.parametrize("number", [0.0, -1.5, 1234567.891, 0.0003, 2.0 ** 70])
+def test_format_is_pythons(number, spec):
+    assert format(binary64(number), spec) == format(number, spec)
+
+
+def test_formats_that_are_not_ours_are_named():
+    for spec in ("d", "012,.1f", ".f"):
+        with pytest.raises(ValueError, match="expected for example '.40f'"):
+            format(binary128(1), spec)

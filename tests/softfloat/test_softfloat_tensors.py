@@ -261,3 +261,23 @@ def test_scalar_functions_run_on_every_entry():
     for _ in range(3):
         exact = exact * exact + 1
     assert tl.map(lambda v: evolve(v, 3))(x)[1].item().to_fraction() == exact
+
+
+def test_scalars_of_a_format_beside_tensors():
+    x, tenth = tl.tensor(["0.1", 2], binary128), binary128("0.1")
+    assert tl.same_bits(x + tenth, x + x[0]) and tl.same_bits(tenth - x, x[0] - x)
+    assert (x == tenth).tolist() == [True, False] and (tenth < x).tolist() == [False, True]
+    assert tl.same_bits(tl.run(lambda v: v * tenth)(x), x * x[0])
+    assert tl.same_bits(tl.tensor([[tenth, 1], [0.5, 2]]), tl.tensor([["0.1", 1], [0.5, 2]], binary128))
+    with pytest.raises(DTypeError, match="no common dtype"):
+        x + formats.bfloat16(1)
+    with pytest.raises(DTypeError, match="not numbers of one format, got Float; give a dtype"):
+        tl.tensor([tenth, formats.tf32(1)])
+
+
+def test_long_doubles_and_ragged_lists():
+    array = np.array(["0.1", "-1e30"], np.longdouble)
+    read = tl.tensor(array, binary128).tolist()
+    assert [v.to_fraction() for v in read] == [Fraction(*v.as_integer_ratio()) for v in array]
+    with pytest.raises(DTypeError, match="lists are ragged"):
+        tl.tensor([[1, 2], [3]], binary128)

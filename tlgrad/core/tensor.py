@@ -13,6 +13,7 @@ from tlgrad.core.dtypes import DType
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
 from tlgrad.softfloat import array as softfloat, complexes
+from tlgrad.softfloat.complexes import ComplexFloat
 from tlgrad.softfloat.storage import of_integers
 from tlgrad.softfloat.value import Float
 
@@ -205,7 +206,7 @@ def as_value(x, what: str = "an operand", error: type = ArgumentError) -> Value:
     kind = type(x)
     if kind in _WEAK:
         return python_scalar(x)
-    if isinstance(x, (np.ndarray, np.generic, Float, list, tuple)):
+    if isinstance(x, (np.ndarray, np.generic, Float, ComplexFloat, list, tuple)):
         return tensor(x)
     if isinstance(x, (bool, int, float, complex)):
         return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
@@ -241,8 +242,8 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     tensor([0.1, 2.0], binary128, shape (2,), cpu)
     """
     want = None if dtype is None else dtypes.as_dtype(dtype)
-    if want is None and isinstance(data, Float):
-        want = dtypes.as_dtype(data.format)
+    if want is None and isinstance(data, (Float, ComplexFloat)):
+        want = _dtype_of(data)
     if isinstance(data, Tracer) or isinstance(data, (list, tuple)) and _has_tracer(data):
         raise ConcretizationError("tl.tensor takes numbers, got a traced value; "
                                   "use tl.convert(x, dtype), or tl.stack([...]) for a list of traced values")
@@ -266,15 +267,20 @@ def _has_tracer(data) -> bool:
     return any(_has_tracer(x) if isinstance(x, (list, tuple)) else isinstance(x, Tracer) for x in data)
 
 
-_EXACT = (str, bytes, Fraction, Decimal, Float)
+def _dtype_of(number) -> DType:
+    """The dtype of a `Float` or `ComplexFloat`."""
+    return dtypes.as_dtype(number.format) if isinstance(number, Float) else dtypes.Complex(number.real.format)
+
+
+_EXACT = (str, bytes, Fraction, Decimal, Float, ComplexFloat)
 
 
 def _needs_exact_reading(data, software: bool) -> bool:
     """Whether NumPy would refuse the entries, or round them before the format does."""
     if isinstance(data, (list, tuple)):
         return any(_needs_exact_reading(x, software) for x in data)
-    if isinstance(data, np.ndarray):
-        return data.dtype.kind in "OUS"
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data.dtype.kind in "OUS" or data.dtype.char == "g"         # g: long double
     return isinstance(data, _EXACT) or type(data) is int and (software or abs(data) >= 2 ** 53)
 
 
@@ -293,7 +299,7 @@ def _read_complex(data, fmt):
     pairs = [complexes.parse(fmt, x) if isinstance(x, str) else
              tuple(fmt(p).bits for p in (getattr(x, "real", x), getattr(x, "imag", 0)))
              for x in entries.ravel()]
-    re, im = (of_integers(words, fmt, entries.shape) for words in zip(*pairs))
+    re, im = (of_integers([pair[k] for pair in pairs], fmt, entries.shape) for k in (0, 1))
     return complexes.join(re, im, fmt)
 
 
@@ -303,8 +309,13 @@ def _to_array(data) -> np.ndarray:
     except ValueError as error:
         raise DTypeError(f"tl.tensor: the lists are ragged or not numbers ({error})") from None
     if array.dtype.kind == "O" and isinstance(data, (list, tuple)):
+        entries = np.ravel(array)
+        found = {_dtype_of(x) for x in entries if isinstance(x, (Float, ComplexFloat))}
+        if len(found) == 1:
+            return _read_exactly(data, *found)
         raise DTypeError("tl.tensor: the entries are not numbers of one format, got "
-                         f"{type(np.ravel(array)[0]).__name__ if array.size else 'an empty object list'}")
+                         f"{', '.join(sorted({type(x).__name__ for x in entries})) or 'an empty object list'}"
+                         + (f"; give a dtype, for example {min(map(str, found))}" if found else ""))
     if array.dtype.newbyteorder("=") != array.dtype:
         array = array.astype(array.dtype.newbyteorder("="))
     try:

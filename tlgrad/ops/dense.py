@@ -1,7 +1,7 @@
 """Own ordered algorithms of dense linear algebra, for formats that LAPACK lacks.
 
 Each entry is a sum of products in increasing index order, one rounding each, built of the
-format's + - * / sqrt.  Real matrices of shape (n, n), (m, n); stacks are run one by one.
+format's + - * / sqrt.  Matrices of shape (n, n), (m, n), real or complex; stacks are run one by one.
 """
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tlgrad.core.tensor import convert_array
 from tlgrad.ops import meaning
 from tlgrad.ops.matrices import singular
 
-_add, _sub, _mul, _div, _sqrt, _abs = map(meaning.implementation,
-                                                ("add", "sub", "mul", "div", "sqrt", "abs"))
-_lt, _eq = map(meaning.implementation, ("lt", "eq"))
+_add, _sub, _mul, _div, _neg, _sqrt, _abs = map(
+    meaning.implementation, ("add", "sub", "mul", "div", "neg", "sqrt", "abs"))
+_lt, _eq, _conj, _real = map(meaning.implementation, ("lt", "eq", "conj", "real"))
 
 
 def constant(value, like: np.ndarray) -> np.ndarray:
@@ -55,14 +55,14 @@ def solve_triangular(a, b, *, lower, unit, name="triangular_solve"):
 
 @stacked
 def cholesky(a):
-    """Lower factor with a = l l^T, column by column."""
-    n, zero = a.shape[0], constant(0, a)
+    """Lower factor with a = l l^H, column by column."""
+    n, zero = a.shape[0], constant(0, _real(a))
     l = np.zeros_like(a)
     for j in range(n):
         column = a[j:, j]
         for k in range(j):
-            column = _sub(column, _mul(l[j:, k], np.broadcast_to(l[j, k], column.shape)))
-        if not _lt(zero, column[0]):
+            column = _sub(column, _mul(l[j:, k], np.broadcast_to(_conj(l[j, k]), column.shape)))
+        if not _lt(zero, _real(column[0])):
             raise singular("cholesky", "the matrix", f"is not positive definite (pivot {j})")
         root = _sqrt(column[0])
         l[j, j] = root
@@ -110,8 +110,7 @@ def qr(a):
     r, vectors = np.array(a), []
     for j in range(k):
         v = np.array(r[j:, j])
-        size = _sqrt(_dot(v, v))
-        v[0] = _sub(v[0], size) if _lt(v[0], zero) else _add(v[0], size)
+        v[0] = _add(v[0], _toward(v[0], _sqrt(_dot(v, v))))
         square = _dot(v, v)
         vectors.append((v, square))
         if not _eq(square, zero):
@@ -127,18 +126,29 @@ def qr(a):
     return q, np.where(row <= column, r, zero)[:k]
 
 
+def _toward(x, size):
+    """A number of this size in the direction of x, which is that of 1 for 0."""
+    real, zero = _real(x), constant(0, _real(x))
+    if real.dtype == x.dtype:
+        return _neg(size) if _lt(x, zero) else size
+    if _eq(x, constant(0, x)):
+        return size
+    return _mul(size, _div(x, convert_array(_abs(x), dtypes.of_storage(x.dtype))))
+
+
 def _dot(x, y):
+    """The sum of conj(x) y."""
     total = constant(0, x)
-    for p in _mul(x, y):
+    for p in _mul(_conj(x), y):
         total = _add(total, p)
     return total
 
 
 def _reflect(block, v, factor):
-    """block - v (factor * (v^T block))."""
+    """block - v (factor * (v^H block))."""
     row = np.broadcast_to(constant(0, v), block.shape[1:])
     for i in range(len(v)):
-        row = _add(row, _mul(np.broadcast_to(v[i], row.shape), block[i]))
+        row = _add(row, _mul(np.broadcast_to(_conj(v[i]), row.shape), block[i]))
     row = _mul(row, np.broadcast_to(factor, row.shape))
     return _sub(block, _mul(np.broadcast_to(v[:, None], block.shape), np.broadcast_to(row, block.shape)))
 

@@ -14,8 +14,10 @@ from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
 from tlgrad.ops.convert import convert
 from tlgrad.ops.indexing import At, get_item
 from tlgrad.ops.layout import permuted
+from tlgrad.softfloat.complexes import ComplexFloat
+from tlgrad.softfloat.value import Float
 
-_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, Value)
+_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, Float, ComplexFloat, Value)
 
 
 def _binary(f, swapped=False):

@@ -11,7 +11,7 @@ Every operation is real operations in one stated order, each rounded once:
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,15 +21,20 @@ from tlgrad.softfloat.storage import as_words, dtype_of, of_words, to_floats
 from tlgrad.softfloat.value import Float
 
 
-class ComplexFloat(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ComplexFloat:
     """One complex number of a format, for exact inspection and printing."""
 
     real: Float
     imag: Float
 
     def __str__(self):
-        sign = "" if str(self.imag).startswith("-") else "+"
-        return f"{self.real}{sign}{self.imag}j"
+        return format(self)
+
+    def __format__(self, spec):
+        """Both parts in the format of a part, as in ``f"{z:.40f}"``."""
+        imag = format(self.imag, spec)
+        return f"{self.real:{spec}}{'' if imag.startswith(('-', '+')) else '+'}{imag}j"
 
     def __complex__(self):
         return complex(float(self.real), float(self.imag))
@@ -45,7 +50,7 @@ def storage(fmt: Binary) -> np.dtype:
 def parts(x: np.ndarray, fmt: Binary):
     """The real and the imaginary part, as arrays of words of the format."""
     words = np.asarray(x, order="C").reshape(x.shape + (1,)).view(f"<u{min(fmt.itemsize, 8)}")
-    halves = words.reshape(x.shape + (2, -1))
+    halves = words.reshape(x.shape + (2, -(-fmt.itemsize // 8)))
     if fmt.itemsize <= 8:
         return tuple(of_words(halves[..., k, 0], fmt) for k in (0, 1))
     return tuple(of_words(halves[..., k, :], fmt) for k in (0, 1))
@@ -54,7 +59,8 @@ def parts(x: np.ndarray, fmt: Binary):
 def join(re: np.ndarray, im: np.ndarray, fmt: Binary) -> np.ndarray:
     """The complex array of two real ones, which broadcast together."""
     re, im = np.broadcast_arrays(re, im)
-    stacked = np.concatenate([w.reshape(re.shape + (-1,)) for w in map(as_words, (re, im))], axis=-1)
+    count = -(-fmt.itemsize // 8)
+    stacked = np.concatenate([w.reshape(re.shape + (count,)) for w in map(as_words, (re, im))], axis=-1)
     return np.asarray(stacked, order="C").view(storage(fmt)).reshape(re.shape)
 
 

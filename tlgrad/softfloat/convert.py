@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
+from numbers import Integral, Rational
 
 from tlgrad.softfloat.arith import (
     INEXACT, INVALID, Environment, propagate, round_pack, round_ratio, round_to_int)
@@ -126,11 +126,11 @@ def to_int(fmt, word, bits=64, signed=True, env=None, exact=True):
 
 
 def from_python(fmt, value, env=None):
-    """The word nearest to an int, bool, float, Fraction, Decimal or other rational, exactly read.
+    """The word nearest to an int, bool, float, Fraction, Decimal, NumPy number or other rational, exactly read.
 
     Raises TypeError for anything else; text goes through ``text.parse``.
     """
-    if isinstance(value, int):
+    if isinstance(value, Integral):
         return from_int(fmt, int(value), env)
     if isinstance(value, float):
         return from_float(fmt, float(value), env)
@@ -138,6 +138,10 @@ def from_python(fmt, value, env=None):
         return from_decimal(fmt, value, env)
     if isinstance(value, Rational):
         return from_fraction(fmt, value, env)
+    if hasattr(value, "as_integer_ratio"):             # a float of NumPy: a ratio, or 0, infinity, NaN
+        if value != value or value == value / 2:
+            return from_float(fmt, float(value), env)
+        return from_fraction(fmt, Fraction(*value.as_integer_ratio()), env)
     raise TypeError(f"a {fmt!r} number cannot be made from {type(value).__name__}; expected int, "
                     f"float, Fraction, Decimal or decimal or hexadecimal text")
 

@@ -18,6 +18,7 @@ specials   exponent all ones            NaN                overflow to nearest  
 """
 from __future__ import annotations
 
+from operator import index
 from typing import NamedTuple
 
 SPECIALS = ("ieee", "fn", "fnuz", "finite", "scale")
@@ -52,14 +53,13 @@ class Binary:
     _interned: dict = {}
 
     def __new__(cls, exponent_bits, fraction_bits, specials="ieee", bias=None, name=None):
-        E, F = int(exponent_bits), int(fraction_bits)
+        E, F = index(exponent_bits), index(fraction_bits)
         _check(E, F, specials)
-        if bias is None:
-            bias = (1 << (E - 1)) - 1 + (specials == "fnuz")
-        key = (E, F, specials, int(bias))
+        bias = (1 << (E - 1)) - 1 + (specials == "fnuz") if bias is None else index(bias)
+        key = (E, F, specials, bias)
         known = cls._interned.get(key)
         if known is None:
-            known = cls._interned.setdefault(key, cls._make(E, F, specials, int(bias), name))
+            known = cls._interned.setdefault(key, cls._make(E, F, specials, bias, name))
         elif name not in (None, known.name):
             raise ValueError(f"Binary({E}, {F}, {specials!r}) is already named {known.name!r}; "
                              f"leave out name={name!r}")

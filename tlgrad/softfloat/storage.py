@@ -55,7 +55,7 @@ def format_named(name: str) -> Binary:
     if match is None:
         return NAMED[name]
     E, F, specials, bias = match.groups()
-    return Binary(E, F, specials or "ieee", bias)
+    return Binary(int(E), int(F), specials or "ieee", bias and int(bias))
 
 
 def holds_format(dtype: np.dtype) -> bool:
@@ -115,11 +115,13 @@ def of_numbers(data, fmt: Binary, env=None) -> np.ndarray:
     (3,)
     """
     objects = np.array(data, dtype=object)
+    if any(isinstance(x, (list, tuple, np.ndarray)) for x in objects.ravel()):
+        raise ValueError("the lists are ragged: all of a level have one length")
     return of_integers((word_of(fmt, _plain(x), env) for x in objects.ravel()), fmt, objects.shape)
 
 
 def _plain(x):
-    return x.item() if isinstance(x, np.generic) else x
+    return x.item() if isinstance(x, np.generic) and not isinstance(x, np.longdouble) else x
 
 
 def to_floats(array: np.ndarray) -> np.ndarray:

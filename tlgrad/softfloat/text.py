@@ -9,7 +9,7 @@ from tlgrad.softfloat.format import FINITE, INFINITE, NAN
 
 _DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?")
 _HEX = re.compile(r"([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?")
-_SPEC = re.compile(r"([+ ]?)(\d*)(?:\.(\d+))?([efga%]?)")
+_SPEC = re.compile(r"(?:(.)?([<>^=]))?([-+ ]?)(0?)(\d*)([,_]?)(?:\.(\d+))?([efgEFGa%]?)")
 DECIMAL_LIMIT = 1 << 20
 
 
@@ -164,26 +164,32 @@ def to_hex(fmt, word):
 
 
 def format_word(fmt, word, spec=""):
-    """``format(x, spec)`` with exact digits; spec is ``[+ ][width][.digits][e|f|g|a|%]``.
+    """``format(x, spec)`` with exact digits; spec is that of Python's floats, and "a" stands for hexadecimal.
 
     >>> from tlgrad.softfloat.format import binary128
     >>> format_word(binary128, parse(binary128, "0.1"), ".40f")
     '0.1000000000000000000000000000000000048148'
     """
     match = _SPEC.fullmatch(spec)
-    if not match:
+    if not match or (match[4] and match[6]):           # zeros are not grouped
         raise ValueError(f"format {spec!r} of a {fmt!r} number; expected for example '.40f', "
-                         f"'.3e', '+12.5g', 'a' or ''")
-    plus, width, digits, kind = match.groups()
+                         f"'.3e', '>+12.5g', 'a' or ''")
+    fill, align, plus, zeros, width, group, digits, kind = match.groups()
     if not kind and digits is None:
         body = to_repr(fmt, word)
     elif kind == "a":
         body = to_hex(fmt, word)
     else:
-        body = _finite(fmt, word, 6 if digits is None else int(digits), kind or "g")
-    if plus and not body.startswith("-"):
-        body = plus + body
-    return body.rjust(int(width or 0))
+        body = _finite(fmt, word, 6 if digits is None else int(digits), kind.lower() or "g")
+        body = body.upper() if kind in ("E", "F", "G") else body
+    sign, body = ("-", body[1:]) if body.startswith("-") else (plus.strip("-"), body)
+    whole = re.match(r"\d*", body)[0]
+    body = (f"{int(whole):{group}}" if group and whole else whole) + body[len(whole):]
+    fill, align = fill or ("0" if zeros else " "), align or ("=" if zeros else ">")
+    if align == "=":
+        return sign + body.rjust(int(width or 0) - len(sign), fill)
+    side = {"<": str.ljust, ">": str.rjust, "^": str.center}[align]
+    return side(sign + body, int(width or 0), fill)
 
 
 def _finite(fmt, word, digits, kind):

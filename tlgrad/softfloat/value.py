@@ -3,16 +3,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tlgrad.kernels.later import Later
 from tlgrad.softfloat import arith, compare, convert, text
 from tlgrad.softfloat.arith import Environment
 from tlgrad.softfloat.format import FINITE, INFINITE, NAN, Binary
+
+elementary = Later("tlgrad.softfloat.elementary")               # it takes mpmath
 
 
 class Float:
     """An immutable number of a ``Binary`` format.
 
-    ``Float(fmt, value)`` reads text, int, float, Fraction, Decimal or another Float exactly and
-    rounds once; ``Float.from_bits(fmt, word)`` takes a word. Operators round to nearest even, and
+    ``Float(fmt, value)`` reads text, int, float, Fraction, Decimal, a NumPy number or another Float
+    exactly and rounds once; ``Float.from_bits(fmt, word)`` takes a word. Operators round to nearest even, and
     take a Python number beside a Float exactly; two Floats must share a format. Raises TypeError
     for anything else.
 
@@ -84,7 +87,17 @@ class Float:
         return convert.to_float(self.format, self.bits)
 
     def __int__(self):
+        if self.classify() == "infinite":
+            raise OverflowError(f"cannot convert {self!r} to an integer")
         return int(self.to_fraction())
+
+    def __round__(self, digits=None):
+        """The nearest int, ties to even; with `digits`, the number nearest to that decimal."""
+        if digits is None:
+            return int(self._with(arith.round_to_integral(self.format, self.bits, Environment())))
+        if self.classify() in ("nan", "infinite"):
+            return self
+        return self._with(convert.from_fraction(self.format, round(self.to_fraction(), digits)))
 
     def __bool__(self):
         return compare.is_nan(self.format, self.bits) or compare.key(self.format, self.bits) != 0
@@ -159,10 +172,13 @@ class Float:
     def __mod__(self, other):
         return self._binary(arith.mod, other)
 
+    def __rmod__(self, other):
+        return self._binary(arith.mod, other, True)
+
     def __pow__(self, exponent):
-        """The power of an integer exponent, worked out exactly and rounded once."""
+        """The power: of an integer worked out exactly, else `elementary`'s; rounded once."""
         if not isinstance(exponent, int):
-            return NotImplemented
+            return self._binary(_power, exponent)
         if abs(exponent) > 1 << 20:
             raise ValueError(f"exponent {exponent}: exact powers stop at 2**20; use tl.pow on tensors")
         kind, sign, sig, _ = self.format.unpack(self.bits)
@@ -177,6 +193,12 @@ class Float:
             return self
         large = (kind == INFINITE) == grows
         return self._with(self.format.infinity(sign) if large else self.format.zero(sign))
+
+    def __rpow__(self, base):
+        return self._binary(_power, base, True)
+
+    def __pos__(self):
+        return self
 
     def __neg__(self):
         return self._with(arith.neg(self.format, self.bits))
@@ -219,8 +241,12 @@ def word_of(fmt, value, env=None, exact_format=False):
     return convert.from_python(fmt, value, env)
 
 
+def _power(fmt, base, exponent, env):
+    return elementary.evaluate("pow", fmt, base, exponent, env=env)
+
+
 def _number(fmt, value=0):
-    """A `Float` of this format: text, int, float, Fraction, Decimal or Float, rounded once.
+    """A `Float` of this format: text, int, float, Fraction, Decimal, NumPy number or Float, rounded once.
 
     >>> from tlgrad.softfloat.format import binary128
     >>> binary128("0.1").hex()
