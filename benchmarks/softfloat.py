@@ -126,16 +126,17 @@ def quaddtype():
 
 
 def small_formats():
-    """Sums and products of small formats, words in and words out: every word of 8-bit formats and
-    binary16, numbers about 1 of the formats with the range of binary32 or with more fraction bits."""
+    """Sums, products and quotients of small formats, words in and words out: every word of 8-bit formats
+    and binary16, numbers about 1 of the formats with the range of binary32 or with more fraction bits."""
     rng, cases = np.random.default_rng(3), []
     for fmt in (tl.float8_e4m3fn, tl.float8_e5m2, tl.binary16, tl.bfloat16.format, tl.tf32, tl.Binary(9, 22),
-                tl.Binary(7, 16), tl.Binary(4, 11), tl.Binary(9, 24)):
+                tl.Binary(7, 16), tl.Binary(4, 11), tl.Binary(9, 24), tl.Binary(5, 18, specials="fn"),
+                tl.Binary(8, 20, specials="fnuz"), tl.Binary(8, 23, bias=100)):
         words = rng.integers(0, 1 << fmt.width, (2, COUNT)).astype(f"u{fmt.itemsize}")
         if fmt.E >= 8 or fmt.F > 10:
             words = (words & ((1 << fmt.F) - 1) | (fmt.bias << fmt.F)).astype(words.dtype)
         x, y = words.view(dtype_of(fmt))
-        for name in ("add", "mul"):
+        for name in ("add", "mul", "div"):
             kernel = fast.catalogue.small(name, fast.narrow_layout(fmt))
             calls = partial(_launch(kernel, x, y, np.empty_like(x)), CALLS)
             cases.append(Case(f"{name} {fmt!r}", calls, COUNT * CALLS))
