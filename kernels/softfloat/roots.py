@@ -1,11 +1,12 @@
-"""hypot, asinh, acosh, asin and acos of binary128 in fixed point: roots of exact sums of squares."""
+"""rsqrt, cbrt, hypot, asinh, acosh, asin and acos of binary128 in fixed point: roots, most of them of exact sums
+of squares."""
 from mpmath import mp, mpf
 
 from tlgrad.kernels.expr.value import rare, sqrt
 from tlgrad.kernels.softfloat.angles import RIGHT, angle
 from tlgrad.kernels.softfloat.constants import constants, fix
 from tlgrad.kernels.softfloat.fixed import (
-    F, ONE, high, mulshift, negate_if, normalised, parts, place, settle, settle_normal)
+    F, ONE, high, mulshift, negate_if, normalised, parts, place, quotient, settle, settle_normal)
 from tlgrad.kernels.softfloat.functions import LOG_SCALE, keep_nan, log_parts, series
 from tlgrad.kernels.softfloat.logarithms import log_wide
 from tlgrad.kernels.softfloat.words import resize, select, signed
@@ -32,6 +33,50 @@ def root(n):
     size = resize(rest.lshr(94), "i64")                            # at 2**-156
     more = high(size, resize(inverse.lshr(64), "i64"))             # halved: at 2**-156
     return (resize(first, "i192") << 65) + (resize(more, "i192") << 34)
+
+
+def rsqrt(x):
+    """1 over the root of the significand in [1, 4)."""
+    usual = (x - (1 << F.F)).ult(F.inf - (1 << F.F))
+    _, e, sig = parts(select(usual, x, ONE))
+    odd = e & 1
+    d = root((resize(sig, "i192") << resize(odd, "i192")) << 78) << 1
+    up, total = normalised(quotient(d.constant(1 << 191, "i192"), d))
+    word, undecided = settle_normal(x & 0, total, -((e - odd).ashr(1)) - up + F.bias, 40)
+    zero = (x & (F.sign - 1)).eq(0)
+    word = select(zero, (x & F.sign) | F.inf, select(x.eq(F.inf), 0, select((x < 0) & ~zero, F.nan, word)))
+    return keep_nan(x, word), (undecided | ~usual) & ~zero & ~(x < 0) & x.ult(F.inf)
+
+
+def cbrt(x):
+    """The cube root of the significand in [1, 8).
+
+    Halley's steps from a straight line give it in binary64, to 2**-50; what its cube, exactly, leaves of the
+    significand, divided by three squares, to 2**-99; and once more to 2**-149.
+    """
+    magnitude = x & (F.sign - 1)
+    usual = magnitude.ult(F.inf) & ~magnitude.ult(1 << F.F)
+    _, e, sig = parts(select(usual, magnitude, ONE))
+    third = ((e + 3 * 16384) * 43691).lshr(17) - 16384             # e / 3, rounded down
+    n = resize(sig, "i320") << resize(e - third * 3, "i320")       # at 2**-112
+    value = signed(resize(n.lshr(54), "i64")) * 2.0 ** -58
+    near = value * 0.17 + 0.85
+    for _ in range(3):
+        cube = near * near * near
+        near = near * ((cube + value * 2.0) / (cube * 2.0 + value))
+    first = (near * 2.0 ** 52).to_integer()
+    slope = near * near * 3.0
+    wide = resize(first, "i320")
+    rest = (n << 44) - wide * wide * wide                          # at 2**-156, below 2**110
+    step = (signed(resize(rest.ashr(52), "i64")) / slope).to_integer()       # at 2**-104
+    wide = (wide << 52) + step.make("sext", "i320", step)
+    rest = (n << 200) - wide * wide * wide                         # at 2**-312, below 2**217
+    step = (signed(resize(rest.ashr(160), "i64")) / slope).to_integer()      # at 2**-152
+    total = resize((wide << 48) + step.make("sext", "i320", step), "i192")
+    up, total = normalised(total << 39)
+    word, undecided = settle_normal(x & F.sign, total, third - up + F.bias, 44)
+    same = magnitude.eq(0) | magnitude.eq(F.inf)
+    return keep_nan(x, select(same, x, word)), (undecided | ~usual) & ~same & magnitude.ult(F.inf)
 
 
 def _square(sig):
@@ -164,4 +209,5 @@ def _small(x, alternate):
     return select(tiny, x, word), undecided & ~tiny
 
 
-FUNCTIONS = {"hypot": hypot, "asinh": asinh, "acosh": acosh, "asin": asin, "acos": acos}
+FUNCTIONS = {"rsqrt": rsqrt, "cbrt": cbrt, "hypot": hypot, "asinh": asinh, "acosh": acosh, "asin": asin,
+             "acos": acos}

@@ -23,7 +23,8 @@ FORMATS = [binary128, binary256, Binary(6, 70), Binary(10, 40), tf32, bfloat16, 
 FUNCTIONS = {name: getattr(gmpy2, name) for name in (
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asinh",
     "acosh", "atanh", "asin", "acos", "atan", "erf", "erfc", "cbrt", "digamma")} | {
-    "lgamma": lambda x: gmpy2.lgamma(x)[0], "pow": lambda a, b: a ** b, "hypot": gmpy2.hypot, "atan2": gmpy2.atan2}
+    "rsqrt": lambda x: gmpy2.rec_sqrt(x) if x else 1 / x, "lgamma": lambda x: gmpy2.lgamma(x)[0],
+    "pow": lambda a, b: a ** b, "hypot": gmpy2.hypot, "atan2": gmpy2.atan2}
 TWO = ("pow", "hypot", "atan2")
 
 
