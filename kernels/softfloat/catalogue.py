@@ -141,8 +141,8 @@ def has_products():
 
 @lru_cache(maxsize=None)
 def extremes():
-    """The kernel ``(count, words, found)`` of the least and the largest exponent of an array, and of a -0."""
-    return LIBRARY.function(products.extremes(), 1, 2)
+    """The kernel ``(*counts, *arrays, found)`` of the least and the largest exponent of three arrays each."""
+    return LIBRARY.function(products.extremes(), 3, 4)
 
 
 @lru_cache(maxsize=None)

@@ -24,7 +24,15 @@ TINY, SMALL = -(1 << 20), -(1 << 19)
 #: rows whose sums are in flight together, columns side by side, words of an entry in the panel
 ROWS, LANES, WORDS = 4, 8, 5
 
-EXTREMES = """define void @k(i64 %n, ptr %words, ptr %found) {{
+EXTREMES = """define void @k(i64 %na, i64 %nb, i64 %nc, ptr %a, ptr %b, ptr %c, ptr %found) {{
+  %second = getelementptr i64, ptr %found, i64 3
+  %third = getelementptr i64, ptr %found, i64 6
+  call void @one(i64 %na, ptr %a, ptr %found)
+  call void @one(i64 %nb, ptr %b, ptr %second)
+  call void @one(i64 %nc, ptr %c, ptr %third)
+  ret void
+}}
+define internal void @one(i64 %n, ptr %words, ptr %found) noinline {{
 entry:
   br label %head
 head:
@@ -118,8 +126,8 @@ def within(a, b, start):
 
 
 def extremes():
-    """The module text of ``k(count, words, found)``: found are the least exponent code of a number that is not
-    0, the largest code, and 1 if there is a -0."""
+    """The module text of ``k(counts, arrays, found)`` of three arrays, none empty: found are, of each, the least
+    exponent code of a number that is not 0, the largest code, and 1 if there is a -0."""
     e = Words(block="head")
     place = e.emit("getelementptr i128, ptr %words, i64 %i")
     low, high = _halves(e, place)

@@ -12,6 +12,12 @@ U = np.uint64
 needs_kernel = pytest.mark.skipif(not catalogue.has_products(), reason="needs AVX-512 with IFMA")
 
 
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    monkeypatch.setattr(fast, "WARM", 0)
+    monkeypatch.setattr(fast, "WITHIN", 0)
+
+
 def numbers(rng, shape, spread):
     """Numbers of exponents about 0 whose fractions are structured, short or 0; a part of them 0."""
     count = int(np.prod(shape))
@@ -49,12 +55,11 @@ def one_by_one(a, b, start):
 
 @needs_kernel
 @pytest.mark.parametrize("spread", [0, 1, 12, 14, 63, 66, 113, 130, 3000])
-def test_words_are_those_of_one_operation_after_another(spread, monkeypatch):
-    monkeypatch.setattr(fast, "WARM", 0)
+def test_words_are_those_of_one_operation_after_another(spread):
     rng = np.random.default_rng(spread)
     for _ in range(12):
         a, b, start = matrices(rng, spread)
-        assert products.within(*map(fast._extremes, (a, b, start)))
+        assert products.within(*fast._extremes(a, b, start))
         got = array.contract(a, b, start, binary128)
         assert np.array_equal(got, one_by_one(a, b, start))
 
@@ -79,19 +84,17 @@ def test_what_is_within_the_range(a, b, start, inside):
 @needs_kernel
 @pytest.mark.parametrize("word, where", [
     (0x7fff << 112, "a"), (1 << 127, "start"), (1, "b"), (0x7ffe << 112, "a")])
-def test_numbers_outside_take_the_general_kernel(word, where, monkeypatch):
-    monkeypatch.setattr(fast, "WARM", 0)
+def test_numbers_outside_take_the_general_kernel(word, where):
     given = dict(zip(("a", "b", "start"), matrices(np.random.default_rng(3), 8)))
     given[where].view(U).reshape(-1, 2)[-1] = word & (1 << 64) - 1, word >> 64
     got = array.contract(*given.values(), binary128)
     assert np.array_equal(got, one_by_one(*given.values()))
-    assert not products.within(*map(fast._extremes, given.values()))
+    assert not products.within(*fast._extremes(*given.values()))
 
 
 @needs_kernel
 def test_extremes_are_found():
     words = np.array([[0, 1 << 63], [5, 0], [0, 16383 << 48], [1, 0x7ffe << 48]], U)
     x = words.view(dtype_of(binary128)).reshape(4)
-    assert fast._extremes(x) == [0, 0x7ffe, 1]
-    assert fast._extremes(x[2:]) == [16383, 0x7ffe, 0]
-    assert fast._extremes(np.zeros(3, x.dtype)) == [products.TOP, 0, 0]
+    assert fast._extremes(x, x[2:], np.zeros(3, x.dtype)) == [
+        [0, 0x7ffe, 1], [16383, 0x7ffe, 0], [products.TOP, 0, 0]]

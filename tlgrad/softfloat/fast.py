@@ -24,6 +24,8 @@ carried, catalogue, chains, narrow, products = (Later("tlgrad.kernels.softfloat.
 WARM = 4096
 #: a chain is compiled for one program: it has to see this many times as many elements
 CHAIN = 8
+#: steps of a contraction from which it pays to look for the exponents of its operands
+WITHIN = 16384
 #: bytes of a cache line: a vector that crosses two is loaded twice
 LINE = 64
 WIDEST = 1024
@@ -237,8 +239,8 @@ def contract(a, b, start, fmt, fused):
     if not covers(fmt) or not worth(("dot", fmt), a.shape[0] * start.size):
         return None
     a, b = map(_aligned, (a, b))
-    if fmt is binary128 and not fused and catalogue.has_products() and products.within(
-            *map(_extremes, (a, b, np.ascontiguousarray(start)))):
+    if (fmt is binary128 and not fused and a.shape[0] * start.size >= WITHIN and catalogue.has_products()
+            and products.within(*_extremes(a, b, np.ascontiguousarray(start)))):
         return _contract_within(a, b, start)
     out = _aligned(start, copy=True)
     kernel = catalogue.contraction(layout(fmt), fused)
@@ -246,9 +248,10 @@ def contract(a, b, start, fmt, fused):
     return out
 
 
-def _extremes(array):
-    found = np.empty(3, np.int64)
-    catalogue.extremes()(array.size, array.ctypes.data, found.ctypes.data)
+def _extremes(*arrays):
+    """What `products.within` takes, of three arrays."""
+    found = np.empty((3, 3), np.int64)
+    catalogue.extremes()(*[x.size for x in arrays], *[x.ctypes.data for x in (*arrays, found)])
     return found.tolist()
 
 
