@@ -25,11 +25,11 @@ FUNCTIONS = {"exp": "functions", "log": "functions", "sin": "functions", "cos": 
              "tanh": "hyperbolic", "logistic": "hyperbolic", "sinh": "hyperbolic",
              "cosh": "hyperbolic", "expm1": "hyperbolic", "exp2": "powers", "log2": "powers",
              "log10": "powers", "pow": "powers", "erf": "errorfunction", "tan": "angles", "atan": "angles",
-             "log1p": "logarithms", "softplus": "logarithms", "atanh": "logarithms", "hypot": "roots",
-             "rsqrt": "roots", "cbrt": "roots", "asinh": "roots", "acosh": "roots", "asin": "roots",
-             "acos": "roots", "atan2": "angles"}
+             "log1p": "logarithms", "softplus": "logarithms", "logaddexp": "logarithms", "atanh": "logarithms",
+             "hypot": "roots", "rsqrt": "roots", "cbrt": "roots", "asinh": "roots", "acosh": "roots",
+             "asin": "roots", "acos": "roots", "atan2": "angles"}
 #: those of two operands
-TWO = ("pow", "hypot", "atan2")
+TWO = ("pow", "hypot", "atan2", "logaddexp")
 
 
 def lanes(name):

@@ -1,5 +1,5 @@
-"""log1p, softplus and atanh of binary128 in fixed point: logarithms of arguments wider than a word, and series
-next to 0."""
+"""log1p, softplus, logaddexp and atanh of binary128 in fixed point: logarithms of arguments wider than a word, and
+series next to 0."""
 from tlgrad.kernels.expr.value import rare
 from tlgrad.kernels.softfloat.angles import ODD
 from tlgrad.kernels.softfloat.fixed import (
@@ -62,6 +62,17 @@ def _log1p_small(x):
     return settle_normal(x & F.sign, total, exponent + 1 - lead + F.bias, 191 - 123)
 
 
+def _decay(mask, size):
+    """``(E, power, fraction, log1p(E) at 2**-LOG_SCALE, its error)`` for a size at 2**-176: E = exp(-size), at
+    2**-191, where the mask holds 0, and as ``fraction * 2**power``."""
+    power, fraction = exp_parts(size.eq(size), size)
+    down = -power
+    decay = place(fraction, "i192", 0, select(down > 190, 191, down))
+    decay = decay if mask is None else select(mask, 0, decay)
+    up, total = normalised((resize(decay, "i256") << 63) + (1 << 254))        # 1 + E at 2**-254
+    return decay, power, fraction, *log_wide(total, -up + 1)
+
+
 def softplus(x):
     """max(x, 0) + log1p(E) with E = exp(-|x|); below -2.8 the series of log1p keeps the digits of E."""
     magnitude = x & (F.sign - 1)
@@ -69,11 +80,7 @@ def softplus(x):
     value = select(usual, x, ONE)
     _, exponent, sig = parts(value)
     exponent = select(exponent < -230, -230, exponent)            # 0 at these scales
-    power, fraction = exp_parts(value.eq(value), place(sig, "i192", 77, -exponent + 13))
-    down = -power
-    decay = place(fraction, "i192", 0, select(down > 190, 191, down))         # E at 2**-191
-    up, total = normalised((resize(decay, "i256") << 63) + (1 << 254))        # 1 + E at 2**-254
-    found, error = log_wide(total, -up + 1)
+    decay, power, fraction, found, error = _decay(None, place(sig, "i192", 77, -exponent + 13))
     shift = select(exponent > 6, 0, -exponent + 6)
     found = found + select(value < 0, 0, place(sig, "i256", 134, shift))      # x at 2**-240
     word, undecided = settle(x & 0, found, LOG_SCALE, select(error < 112, 112, error), 138)
@@ -89,6 +96,36 @@ def _tail(power, fraction, decay):
     v = resize(decay.lshr(59), "i128")                            # at 2**-132
     lead, total = normalised(_small_log(v.ne(v), v, fraction.lshr(1)))
     return settle_normal(resize(lead, F.type) & 0, total, power + 1 - lead + F.bias, 191 - 123)
+
+
+def logaddexp(x, y):
+    """The larger of both plus log1p(E), E = exp(-|x - y|), below 2**14; sums that cancel are left undecided."""
+    usual = _size(x).ult((F.bias + 14) << F.F) & _size(y).ult((F.bias + 14) << F.F)
+    a, b = (_fixed(select(usual, v, ONE)) for v in (x, y))
+    gap = a - b
+    less = gap < 0
+    gap = negate_if(less, gap)
+    far = ~gap.ult(200 << LOG_SCALE)
+    *_, found, error = _decay(far, select(far, 0, resize(gap.lshr(LOG_SCALE - 176), "i192")))
+    total = found + select(less, b, a)
+    minus = total < 0
+    word, undecided = settle(select(minus, x.constant(F.sign, F.type), 0), negate_if(minus, total), LOG_SCALE,
+                             select(error < 112, 112, error), 138)
+    nothing, infinite = F.sign | F.inf, x.eq(F.inf) | y.eq(F.inf)
+    alone = select(x.eq(nothing), y, x)                           # -0 is log 1 too, 0
+    word = select(x.eq(nothing) | y.eq(nothing), select(_size(alone).eq(0), 0, alone), word)
+    word = keep_nan(x, keep_nan(y, select(infinite, F.inf, word)))
+    return word, (undecided | ~usual) & _size(x).ult(F.inf) & _size(y).ult(F.inf)
+
+
+def _size(x):
+    return x & (F.sign - 1)
+
+
+def _fixed(x):
+    """A number below 2**14 in size at 2**-240, its last bits lost."""
+    negative, exponent, sig = parts(x)
+    return negate_if(negative, place(sig, "i256", 141, select(exponent < -230, 243, -exponent + 13)))
 
 
 def atanh(x):
@@ -126,4 +163,4 @@ def _atanh_small(x):
     return select(tiny, x, word), undecided & ~tiny
 
 
-FUNCTIONS = {"log1p": log1p, "softplus": softplus, "atanh": atanh}
+FUNCTIONS = {"log1p": log1p, "softplus": softplus, "logaddexp": logaddexp, "atanh": atanh}

@@ -261,6 +261,16 @@ def test_elementary_kernels_are_correctly_rounded(name, compiled):
     assert flags.sum() <= 15
 
 
+@pytest.mark.parametrize("name", fast.catalogue.TWO)
+def test_functions_of_two_operands_at_their_limits(name, compiled):
+    """Zeros, ones, infinities, NaN, numbers of every size, and numbers whose result cancels, all pairs."""
+    text = "0 -0 1 -1 inf -inf nan 1e-300 -1e-4950 16383.9 -2e4 200 -0.69314718055994530941723212145817657"
+    values = storage.of_numbers(text.split(), binary128)
+    x, y = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(values, values))
+    got = array.evaluate(name, binary128, x, y)
+    assert np.all(got == reference.evaluate(name, binary128, [x, y], x.shape, Environment()))
+
+
 def test_import_compiles_nothing():
     code = "import sys, tlgrad.softfloat.array; print('llvmlite' in sys.modules, 'mpmath' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
