@@ -116,7 +116,8 @@ def as_dtype(x: Any) -> DType:
         return _of_format(words.format_of(storage))
     if storage is not None and storage.names and storage.names[0].startswith("Complex("):
         return Complex(words.format_named(storage.names[0][8:-1]))
-    raise DTypeError(f"{x!r} is not a dtype of tlgrad; known: {', '.join(_by_name)}")
+    known = dict.fromkeys([*_by_name, *(name for name, fmt in formats.NAMED.items() if fmt not in _by_format)])
+    raise DTypeError(f"{x!r} is not a dtype of tlgrad; known: {', '.join(known)}, and tl.Binary(E, F)")
 
 
 def _of_format(fmt: Binary) -> DType:
