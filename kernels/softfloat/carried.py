@@ -51,7 +51,7 @@ def text(chain, lanes, avx512):
     module = drivers.module({**many.declarations, **one.declarations}, drivers.NARROW.format(
         parameters=parameters, lanes=lanes, lines="\n".join(many.lines), single="\n".join(one.lines),
         wide=many.block, one=one.block))
-    return module, {**many.tables, **one.tables}
+    return module, {**many.externals, **one.externals}
 
 
 def _write(chain, e, index, c):
