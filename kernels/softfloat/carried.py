@@ -36,7 +36,7 @@ def carrier(chain):
 
 
 def text(chain, lanes, avx512):
-    """``(the module text of k(count, *inputs, *outs, flags), its tables)``, `lanes` entries at a time.
+    """``(the module text of k(count, *inputs, *outs, flags), its externals)``, `lanes` entries at a time.
 
     Without functions there are no flags.
     """

@@ -78,9 +78,9 @@ def chain(plan: Chain):
 def small_chain(plan: Chain):
     """``(kernel, flags)`` of a chain of small formats, as `chain`."""
     width = 2 * lanes("add") * (2 if carried.carrier(plan) is narrow.BINARY32 else 1)
-    text, tables = carried.text(plan, width, LIBRARY.has("avx512dq"))
+    text, externals = carried.text(plan, width, LIBRARY.has("avx512dq"))
     flags = carried.flags(plan)
-    return LIBRARY.function(text, 1, len(plan.kinds) + len(plan.outs) + flags, tables), flags
+    return LIBRARY.function(text, 1, len(plan.kinds) + len(plan.outs) + flags, externals), flags
 
 
 @lru_cache(maxsize=None)

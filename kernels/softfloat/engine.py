@@ -20,11 +20,11 @@ class Library:
         """Whether the machine has a CPU feature, by LLVM's name for it."""
         return self.machine.has(feature)
 
-    def function(self, text, counts, pointers, tables=None):
-        """The function `k` of a module text, taking `counts` i64 and then `pointers` pointers; `tables` are
-        those that it reads, by name."""
+    def function(self, text, counts, pointers, externals=None):
+        """The function `k` of a module text, taking `counts` i64 and then `pointers` pointers;
+        `externals` are the symbols of others that it names."""
         with compiling:
-            link(tables or {})
+            link(externals or {})
             if text not in self._functions:
                 arguments = [ctypes.c_int64] * counts + [ctypes.c_void_p] * pointers
                 self._functions[text] = ctypes.CFUNCTYPE(None, *arguments)(self._address(text))
