@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import tlgrad as tl
-from tlgrad.backends.numba_cpu.buffers import ALIGNED, POOLED, Pool, allocate
+from tlgrad.backends.numba_cpu.buffers import POOLED, Pool, allocate
+from tlgrad.core.memory import ALIGNED
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
@@ -18,6 +19,17 @@ def test_results_are_aligned_row_major_and_of_their_size(size, dtype):
         out[...] = k
     assert [int(out.min()) for out in kept] == [int(out.max()) for out in kept] == [min(k, 1 + (dtype.kind != "b"))
                                                                                   for k in range(3)]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_tensors_are_aligned_copies(order):
+    block = np.arange(ALIGNED + 10, dtype="float32")
+    for start in range(5):
+        data = np.array(block[start:start + ALIGNED].reshape(64, -1), order=order)
+        t = tl.tensor(data)
+        assert t.data.ctypes.data % 64 == 0 and not t.data.flags.writeable and t.data.flags.c_contiguous
+        assert not np.shares_memory(t.data, data) and tl.same_bits(t.data, data)
+        assert tl.tensor(t).data is t.data
 
 
 def test_programs_give_aligned_results():

@@ -10,6 +10,7 @@ import numpy as np
 from tlgrad.core import dtypes
 from tlgrad.core.aval import Aval, make_aval
 from tlgrad.core.dtypes import DType
+from tlgrad.core.memory import copied
 from tlgrad.core.trace import Tracer, Value
 from tlgrad.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
 from tlgrad.softfloat import array as softfloat, complexes
@@ -258,8 +259,8 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         array = _to_array(data)
     if want is not None and array.dtype != want.storage:
         array = convert_array(array, want)
-    elif array.flags.writeable or array.base is not None:
-        array = array.copy()
+    elif not isinstance(data, Tensor) and (array.flags.writeable or array.base is not None):
+        array = copied(array)
     return Tensor.own(frozen(array))
 
 

@@ -10,12 +10,9 @@ import threading
 
 import numpy as np
 
+from tlgrad.core.memory import ALIGN, ALIGNED, aligned
 from tlgrad.kernels.fork import in_child
 
-ALIGN = 64
-#: bytes from which results are aligned: a vector that straddles two lines of the cache is loaded and stored twice,
-#: and below it a call costs more than that
-ALIGNED = 1 << 14
 #: bytes from which the pool is used, and that it may keep
 POOLED, LIMIT = 1 << 18, 1 << 29
 
@@ -72,7 +69,7 @@ def allocate(shape, dtype: np.dtype) -> np.ndarray:
         if size < ALIGNED:
             return np.empty(shape, dtype)
         block = np.empty(size + ALIGN, np.uint8) if size < POOLED else pool.take(size)
-        out = np.ndarray(shape, dtype, block, -block.__array_interface__["data"][0] % ALIGN)
+        out = aligned(shape, dtype, block)
     return out
 
 
