@@ -43,6 +43,29 @@ def limit_case(dtype: str, name: str, muls: int, adds: int, count: int) -> Case:
     return Case(f"limit: {muls} mul and {adds} add", lambda: function(room.ctypes.data, 0, count))
 
 
+def read_case(x: np.ndarray) -> Case:
+    """What a core reads of memory: a copy of the array, in order, into eight vectors of sums."""
+    machine = host()
+    lanes, chains = machine.vector_bytes // 4, 8
+    v, turn = f"<{lanes} x float>", chains * machine.vector_bytes
+    sums = [f"  %x{c} = phi {v} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(chains)]
+    lines = []
+    for c in range(chains):
+        lines += [f"  %p{c} = getelementptr i8, ptr %p, i64 {c * machine.vector_bytes}",
+                  f"  %z{c} = load {v}, ptr %p{c}, align {machine.vector_bytes}",
+                  f"  %y{c} = fadd {v} %x{c}, %z{c}"]
+    stores = [f"  %q{c} = getelementptr {v}, ptr %out, i64 {c}\n  store {v} %y{c}, ptr %q{c}, align 4"
+              for c in range(chains)]
+    text = "\n".join(["define void @limit_read(ptr %in, ptr %out, i64 %bytes) {", "entry:", "  br label %loop",
+                      "loop:", "  %i = phi i64 [ 0, %entry ], [ %j, %loop ]", *sums,
+                      "  %p = getelementptr i8, ptr %in, i64 %i", *lines, f"  %j = add i64 %i, {turn}",
+                      "  %more = icmp slt i64 %j, %bytes", "  br i1 %more, label %loop, label %end", "end:",
+                      *stores, "  ret void", "}", ""])
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(build(text, "limit_read"))
+    data, out = tl.tensor(x).data, np.zeros(turn, np.uint8)
+    return Case("limit: reading", lambda: function(data.ctypes.data, out.ctypes.data, data.nbytes))
+
+
 def w1(rounds: int):
     """The recurrence, forward and with its gradient."""
     for dtype, grad_turns in (("float32", 60), ("float64", 100)):
@@ -146,7 +169,7 @@ def w4(rounds: int):
     """Ordered sums of rows."""
     x = np.random.default_rng(0).standard_normal((4096, 4096)).astype("float32")
     rows, t = tl.run(lambda x: tl.sum(x, axis=1)), tl.tensor(x)
-    cases = [Case("tlgrad", lambda: rows(t)), Case("numpy sum", lambda: np.sum(x, axis=1))]
+    cases = [Case("tlgrad", lambda: rows(t)), Case("numpy sum", lambda: np.sum(x, axis=1)), read_case(x)]
     if (j := jax()) is not None:
         f, a = j.jit(lambda x: x.sum(axis=1)), j.numpy.asarray(x)
         cases.append(Case("jax sum", lambda: f(a).block_until_ready()))
