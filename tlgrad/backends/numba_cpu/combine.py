@@ -1,8 +1,10 @@
 """How reductions start and continue, by combination."""
 from __future__ import annotations
 
+import functools
+
 from tlgrad.backends.numba_cpu.emitter import FLOATS, SIGNED
-from tlgrad.backends.numba_cpu.scalars import SCALARS
+from tlgrad.backends.numba_cpu.scalars import SCALARS, compare
 from tlgrad.codegen.ir import SIZES
 
 
@@ -35,3 +37,18 @@ def accumulate(e, mode: str, type: str, acc: str, term: str) -> str:
     """acc with one more term; of equal extremes the earlier stays."""
     operands = [term, acc] if mode == "max" else [acc, term]
     return SCALARS[mode](e, type, operands, type, {})
+
+
+def accumulate_all(e, mode: str, type: str, acc: str, terms: list[str]) -> str:
+    """acc with further terms, in order.
+
+    An extreme takes one instruction a term: it keeps a NaN in acc, and passes over one in a term, for which
+    the terms are looked at by twos.
+    """
+    if mode not in ("max", "min") or type not in FLOATS:
+        return functools.reduce(lambda acc, x: accumulate(e, mode, type, acc, x), terms, acc)
+    for x in terms:
+        acc = e.choose(type, compare(e, "gt" if mode == "max" else "lt", type, x, acc), x, acc)
+    nans = [e.emit(f"fcmp uno {e.type(type)} {a}, {b}") for a, b in zip(terms[::2], terms[1::2])]
+    nan = functools.reduce(lambda a, b: e.two("or", "b1", a, b), nans)
+    return e.choose(type, nan, e.const(float("nan"), type), acc)
