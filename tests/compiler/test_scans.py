@@ -102,6 +102,16 @@ def test_rows_that_are_all_one_number():
         compiled(lambda c: tl.scan(cell, c, tl.ones((n, 1))), np.ones(1))
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (300,)], ids=str)
+@pytest.mark.parametrize("memory", [None, 2])
+def test_a_reverse_sweep_that_carries_nothing(shape, memory):
+    def loss(xs):
+        start = tl.tensor(np.full(shape, 0.75))
+        return tl.sum(tl.scan(lambda c, x: (tl.tanh(c * 0.5), tl.sin(c) * x), start, xs, memory=memory)[1])
+    plan = compiled(tl.grad(loss), np.linspace(-1, 1, 5 * int(np.prod(shape))).reshape(5, *shape))
+    assert not hosted(plan)
+
+
 def test_partial_reductions_stay_outside():
     c, xs = entries(11, (6, 50), "float64")
     for axis in (0, 1, 2):

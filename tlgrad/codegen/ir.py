@@ -64,7 +64,7 @@ class Op:
 
     @property
     def uniform(self) -> bool:
-        return all([v.uniform for v in self.outs])
+        return bool(self.outs) and all([v.uniform for v in self.outs])
 
 
 @dataclass(eq=False, slots=True)

@@ -65,7 +65,7 @@ class Body:
     def run(self, ops: list[Op]):
         """Emit operations in order, leaving out those that are bound already."""
         for op in ops:
-            if op.outs[0] in self.env:
+            if op.outs and op.outs[0] in self.env:
                 continue
             if op.name in OPERATIONS:
                 OPERATIONS[op.name](self, op)
