@@ -38,6 +38,12 @@ def _total(shares, shape, dtype, *arrays):
         return np.ascontiguousarray(pairwise(np.stack(totals))).reshape(shape)
 
 
+def continued(start, total):
+    """What a sum continues from, and the total of its tree."""
+    with np.errstate(all="ignore"):
+        return np.asarray(start + total)
+
+
 def tree_of_sums(found, kernel: int, aval):
     """A function of the operands' arrays: a `Sum` whose items start with the leaf."""
     per, size = found.items // found.leaves, aval.size * aval.dtype.itemsize

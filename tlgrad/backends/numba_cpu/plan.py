@@ -28,7 +28,7 @@ from tlgrad.backends.numba_cpu.donation import donation, may_fail
 from tlgrad.backends.numba_cpu.facts import launch_facts
 from tlgrad.backends.numba_cpu.joins import Joins
 from tlgrad.backends.numba_cpu.kernels import Compiled, compile_kernel
-from tlgrad.backends.numba_cpu.leaves import tree_of_products, tree_of_sums
+from tlgrad.backends.numba_cpu.leaves import continued, tree_of_products, tree_of_sums
 from tlgrad.backends.numba_cpu.packed import Chain, in_runs
 from tlgrad.backends.numba_cpu.places import kernel_kind, place_kernel, place_time, words_of
 from tlgrad.backends.numba_cpu.relay import relay_of
@@ -252,7 +252,7 @@ class Plan:
         product = product_of(eqn, *[self.grouping.view(a) for a in eqn.ins[:2]])
         args, offsets = self._sides(eqn, product)
         kernel = tile_kernel(product.type, product.order)
-        if product.leaves > 1:
+        if in_leaves(eqn, product.leaves):
             run = tree_of_products(product, kernel, offsets, eqn.outs[0].aval)
             self._tree(eqn, run, args)
             return
@@ -292,7 +292,7 @@ class Plan:
                 views[k] = View(view.root, view.shape, row_major(view.shape))
         found = sum_of(eqn, views)
         kernel, release = fold_kernel(found.fold), found.work > RELEASE
-        if found.leaves > 1:
+        if in_leaves(eqn, found.leaves):
             self._tree(eqn, tree_of_sums(found, kernel, eqn.outs[0].aval), args)
             return
         out = self.names[eqn.outs[0]] = self.joins.room(eqn.outs[0])
@@ -325,7 +325,7 @@ class Plan:
         out = self.names[eqn.outs[0]] = self.bind(f"{self.constant(run, 'f')}({', '.join(args)})")
         if starts_from(eqn):
             start = self.array(self.grouping.view(eqn.ins[-1]))
-            self.names[eqn.outs[0]] = self.bind(f"{self.constant(np.asarray)}({start} + {out})")
+            self.names[eqn.outs[0]] = self.bind(f"{self.constant(continued)}({start}, {out})")
 
     def _from_start(self, eqn, out, operands):
         """Fill the result with what the sum continues from, where it has a start."""
@@ -375,6 +375,11 @@ class Plan:
             return None
         offsets, words, lanes, _ = launch_facts(lowered)
         return compiled.address, offsets, words, lanes, [binders[o.root] for o in lowered.inputs]
+
+
+def in_leaves(eqn, leaves: int) -> bool:
+    """True when leaves are summed by themselves: a start is then added to their total, however few."""
+    return leaves > 1 or eqn.params.get("order") == "tree" and starts_from(eqn)
 
 
 def starts_from(eqn) -> bool:
