@@ -66,7 +66,7 @@ def test_reductions_along_all_sets_of_axes(dtype, monkeypatch):
 @pytest.mark.parametrize("order", ["ordered", "tree"])
 def test_sums_continue_from_an_accumulator(order, dtype, monkeypatch):
     monkeypatch.setattr(steps, "LONG", 0)
-    for shape in ((300, 40), (5, 130, 7)):
+    for shape in ((300, 40), (5, 130, 7), (1, 1), (3, 1, 1), (1, 1, 1)):
         x = entries(shape, dtype, 2)
         start = entries(shape[:-2] + shape[-1:], dtype, 3)
         compiled(lambda x, s: tl.sum(x, axis=-2, init=s, order=order), x, start)

@@ -96,7 +96,7 @@ def _can_reduce(eqn, type) -> bool:
         return False
     whole = len(reduced) == len(space)
     empty = 0 in space and eqn.prim.name in ("reduce_max", "reduce_min")
-    if empty or len(eqn.ins) > 1 and not whole or not reduced and space:
+    if empty or any(start.aval.shape for start in eqn.ins[1:]) or not reduced and space:
         return False
     return whole or rows_last(space, reduced) is not None
 
