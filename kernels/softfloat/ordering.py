@@ -148,7 +148,7 @@ def _numbers(v, a, b):
 
 def _sign(v, x):
     unit = v.choose(v.zero(x) | v.nan(x), x, v.one(x))
-    return v.canonical(v.signed(unit, v.negative(x)))
+    return v.canonical(v.signed(unit, v.negative(x) & ~v.zero(x)))
 
 
 def _equal(v, a, b):

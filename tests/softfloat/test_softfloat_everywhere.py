@@ -126,6 +126,15 @@ def test_scales_add_compare_and_sort():
     assert (x - x).words().tolist() == [255] * 4
 
 
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float16, tl.bfloat16, tl.binary128, tl.float8_e4m3fn, tl.tf32],
+                         ids=str)
+def test_the_sign_of_a_zero_is_plus_zero(dtype):
+    x = tl.tensor([-0.0, 0.0, -3.0, 2.0], dtype)
+    signs = tl.tensor([0.0, 0.0, -1.0, 1.0], dtype)
+    for f in (tl.sign, tl.run(tl.sign), tl.run(lambda v: tl.sign(v * 1.0))):
+        assert tl.same_bits(f(x), signs)
+
+
 def test_every_route_of_text_is_rounded_once():
     tenth = "0x1.999999999999999999999999999ap-4"
     for source in ("0.1", b"0.1", np.array("0.1"), np.array([b"0.1"]), ["0.1"], Fraction(1, 10)):

@@ -153,10 +153,11 @@ def copysign(a, b, fmt):
 
 
 def sign(a, fmt):
-    """-1, 0 or 1; zeros and NaN are kept."""
+    """-1, +0 or 1; NaN is kept."""
     negative, _ = _split(a, fmt)
-    unit = fill(a, ~is_zero(a, fmt), fmt.one, fmt)
-    return with_sign(_where(is_nan(a, fmt), a, unit, fmt), negative, fmt)
+    zero = is_zero(a, fmt)
+    unit = fill(a, ~zero, fmt.one, fmt)
+    return with_sign(_where(is_nan(a, fmt), a, unit, fmt), negative & ~zero, fmt)
 
 
 def _where(mask, a, b, fmt):

@@ -64,13 +64,13 @@ def maximum(fmt, a, b, env):
 
 
 def sign(fmt, a, env=None):
-    """-1, 0 or 1 with the sign of a; zeros and NaN are kept."""
+    """-1, +0 or 1; NaN is kept."""
     del env
     kind, negative, sig, _ = fmt.unpack(a)
     if kind == NAN:
         return fmt.invalid()
     if kind == FINITE and sig == 0:
-        return a
+        return fmt.zero()
     return fmt.one | (fmt.sign_bit if negative else 0)
 
 
