@@ -1,6 +1,7 @@
 """A captured value is always current, also behind classes, modules, functions and builtins."""
 import abc
 import collections
+import ctypes
 import dataclasses
 import enum
 import functools
@@ -48,6 +49,23 @@ class Table(dict):
     scale = 2.0
 
 
+class Kind(type):
+    rate = 2.0
+
+
+class OfKind(metaclass=Kind):
+    pass
+
+
+class MadeUp:
+    """Attributes that a method makes; it raises KeyError for others."""
+
+    numbers = {"rate": 2.0}
+
+    def __getattr__(self, name):
+        return MadeUp.numbers[name]
+
+
 def base(x):
     return x * base.scale
 
@@ -85,6 +103,35 @@ def _table():
     return (lambda x: x * table.scale), lambda v: setattr(table, "scale", v)
 
 
+def _keyword_defaults():
+    def f(x, *, k=2.0):
+        return x * k
+    return f, lambda v: f.__kwdefaults__.update(k=v)
+
+
+def _cleared_cache():
+    held = [2.0]
+
+    @functools.lru_cache
+    def scale():
+        return held[0]
+
+    def change(v):
+        held[0] = v
+        g(1.0)                         # what is cached is still the old number
+        scale.cache_clear()
+
+    def f(x):
+        return x * scale()
+    g = tl.run(f)
+    return f, change
+
+
+def _compiled_object():
+    number = ctypes.c_double(2.0)
+    return (lambda x: x * number.value), lambda v: setattr(number, "value", v)
+
+
 def _tensor_default():
     def f(x, k=(tl.tensor([2.0, 2.0]),)):
         return x * k[0][0]
@@ -93,6 +140,10 @@ def _tensor_default():
 
 def _method_of_a_base():
     return Special().apply, lambda v: setattr(Config, "apply", lambda self, x: x * v)
+
+
+def _read_rate_of(thing):
+    return lambda x: x * thing.rate
 
 
 def set_global(name):
@@ -122,6 +173,11 @@ KINDS = {
     "partial_keywords": _partial_with_keywords,
     "dict_subclass_attribute": _table,
     "tuple_of_tensors_as_default": _tensor_default,
+    "keyword_defaults_in_place": _keyword_defaults,
+    "cleared_cache": _cleared_cache,
+    "compiled_object": _compiled_object,
+    "metaclass": lambda: ((lambda x: x * OfKind.rate), lambda v: setattr(Kind, "rate", v)),
+    "attribute_made_by_a_method": lambda: (_read_rate_of(MadeUp()), lambda v: MadeUp.numbers.update(rate=v)),
     "eval": lambda: ((lambda x: eval("x * LIMIT")), set_global("LIMIT")),
     "globals": lambda: ((lambda x: x * globals()["LIMIT"]), set_global("LIMIT")),
     "name_defined_later": lambda: (late_name, set_global("LATE")),
@@ -137,6 +193,8 @@ def restore(monkeypatch):
     monkeypatch.setattr(Config, "apply", Config.apply)
     monkeypatch.setitem(globals(), "LIMIT", 2.0)
     PACKAGE.scale = PACKAGE.part.k = base.scale = 2.0
+    monkeypatch.setattr(Kind, "rate", 2.0)
+    monkeypatch.setattr(MadeUp, "numbers", {"rate": 2.0})
     yield
     globals().pop("LATE", None)
     globals().pop("max", None)
@@ -149,6 +207,16 @@ def test_the_next_call_sees_the_change(kind):
     assert float(g(1.0)) == float(g(1.0)) == 2.0
     change(5.0)
     assert float(g(1.0)) == float(g(1.0)) == 5.0
+
+
+def test_an_open_file_is_read_anew(tmp_path):
+    path = tmp_path / "number"
+    path.write_text("2.0")
+    with open(path) as file:
+        g = tl.run(lambda x: x * (file.seek(0) + float(file.read())))
+        assert float(g(1.0)) == 2.0
+        path.write_text("5.0")
+        assert float(g(1.0)) == 5.0
 
 
 @pytest.mark.parametrize("draw", [random.random, np.random.rand, np.random.default_rng(0).random,

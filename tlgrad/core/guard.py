@@ -100,6 +100,7 @@ class Guard:
             if value.__module__ == "datetime":                     # its class methods read the clock
                 raise Unwatchable
             self._watch_classes(value, seen)
+            self._watch_classes(type(value), seen)
         elif isinstance(value, types.BuiltinFunctionType):
             self._watch_builtin(value.__self__, seen)
         else:
@@ -153,28 +154,31 @@ class Guard:
 
     def _watch_object(self, value, seen):
         """An instance: its attributes, and data attributes of its classes."""
-        wrapped = getattr(value, "__wrapped__", None)
-        if wrapped is not None and is_internal_type(type(value)):
-            return self._watch(wrapped, seen)  # a function under a transform
+        if is_internal_type(type(value)) and _attribute(value, "__wrapped__") is not _MISSING:
+            return self._watch(value.__wrapped__, seen)                # a function under a transform
         if type(value).__module__ == "datetime":
             return None                        # a date or a time: immutable
+        if isinstance(value, functools._lru_cache_wrapper):
+            self._add(_misses, value, None, _misses(value, None))
+        elif not isinstance(value, BaseException) and _keeps_more(type(value)):
+            raise Unwatchable
         if type(value).__module__ in _CHANGING_MODULES | {"_thread"} or not self._watch_attributes(value, seen):
             raise Unwatchable
 
     def _watch_attributes(self, value, seen) -> bool:
         """Attributes of an instance and of its classes; False when it has no place for any."""
-        state = getattr(value, "__dict__", None)
+        state = _attribute(value, "__dict__")
         slots = [s for cls in type(value).__mro__ for s in _slots_of(cls)]
-        if state is not None:
+        if state is not _MISSING:
             self._add(_content, state, None, _content(state, None))
             for item in list(state.values()):
                 self._watch(item, seen)
         for name in slots:
-            item = getattr(value, name, _MISSING)
+            item = _attribute(value, name)
             self._add(_attribute, value, name, item)
             self._watch(item, seen)
         self._watch_classes(type(value), seen)
-        return state is not None or bool(slots)
+        return state is not _MISSING or bool(slots)
 
     def _watch_classes(self, last, seen):
         for cls in last.__mro__[:-1]:
@@ -206,8 +210,8 @@ class Guard:
         self._add(_attribute, f, "__code__", f.__code__)
         self._add(_attribute, f, "__defaults__", f.__defaults__)
         self._add(_attribute, f, "__kwdefaults__", f.__kwdefaults__)
-        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-            self._watch(default, seen)
+        for defaults in (f.__defaults__, f.__kwdefaults__):
+            self._watch(defaults, seen)
         self._watch_cells(f, seen)
         if f.__dict__:
             self._watch(f.__dict__, seen)
@@ -269,6 +273,13 @@ def _slots_of(cls) -> list[str]:
     return [s for s in ((slots,) if isinstance(slots, str) else slots) if s not in ("__weakref__", "__dict__")]
 
 
+def _keeps_more(cls) -> bool:
+    """True where a compiled base class has memory of its own in every object: files, values of ctypes."""
+    word = object.__basicsize__ // 2
+    places = sum(len(_slots_of(c)) for c in cls.__mro__) + 2           # its dictionary and its weak references
+    return cls.__basicsize__ > object.__basicsize__ + places * word
+
+
 # ---- readers: (place, key) -> what it holds now ----
 
 def _cell(cell, _):
@@ -283,7 +294,11 @@ def _item(namespace, name):
 
 
 def _attribute(value, name):
-    return getattr(value, name, _MISSING)
+    """As it is stored: a class's own `__getattr__` is not asked."""
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return _MISSING
 
 
 def _class_content(cls, _):
@@ -328,5 +343,10 @@ def _words(array):
     return flat.view(np.uint8 if flat.nbytes % 8 else np.uint64)
 
 
+def _misses(cached, _):
+    """How often a cache was filled: less after `cache_clear`."""
+    return cached.cache_info().misses
+
+
 #: readers whose answers are made anew: compared by value, those of the others by identity
-_BY_CONTENT = {_content, _class_content, _bytes}
+_BY_CONTENT = {_content, _class_content, _bytes, _misses}
