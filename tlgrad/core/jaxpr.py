@@ -17,7 +17,7 @@ from tlgrad.core.aval import Aval
 from tlgrad.core.primitive import Primitive
 from tlgrad.core.source import Source
 from tlgrad.core.tensor import Tensor, as_value
-from tlgrad.errors import JaxprTypeError
+from tlgrad.errors import JaxprTypeError, TlgradError
 
 
 class Var:
@@ -141,7 +141,10 @@ def evaluate_arrays(jaxpr: Jaxpr, arrays: Sequence[np.ndarray]) -> list[np.ndarr
     last = last_uses(jaxpr)
     for k, eqn in enumerate(jaxpr.eqns):
         ins = [a.value.data if type(a) is Literal else env[a] for a in eqn.ins]
-        out = eqn.prim.impl(*ins, **eqn.params)
+        try:
+            out = eqn.prim.impl(*ins, **eqn.params)
+        except TlgradError as error:
+            raise located(error, eqn.source)
         del ins
         if eqn.prim.multiple:
             env.update(zip(eqn.outs, out, strict=True))
@@ -150,6 +153,13 @@ def evaluate_arrays(jaxpr: Jaxpr, arrays: Sequence[np.ndarray]) -> list[np.ndarr
         for var in last[k]:
             env.pop(var, None)
     return [a.value.data if type(a) is Literal else env[a] for a in jaxpr.outs]
+
+
+def located(error: TlgradError, source: Source | None) -> TlgradError:
+    """The error with the user's line in its message; an inner program has said it already."""
+    if error.source is None and source is not None and len(error.args) == 1:
+        error.source, error.args = source, (f"{error} [{source}]",)
+    return error
 
 
 def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
