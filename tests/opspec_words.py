@@ -247,6 +247,7 @@ MORE_REDUCTIONS = [
                    ((A,), dict(axes=(0, 1), divisor=12.0, order="ordered"),
                     lambda x: np.sqrt(left_to_right(x * x, (0, 1)) / 12.0)))),
     Words("stop_gradient", (((A,), {}, lambda x: x),), 0),
+    Words("within", (((abs(A),), dict(low=0.0, high=100.0, what="sizes are small"), lambda x: x),), 2),
 ]
 
 

@@ -15,6 +15,9 @@ class TlgradError(Exception):
     Write:  tl.add(tl.ones((3,)), tl.ones((3,)))
     """
 
+    #: where a traced program that raised this was written, once the message says so
+    source = None
+
 
 class ShapeError(TlgradError, ValueError):
     """Shapes do not fit an operation.
@@ -109,6 +112,14 @@ class MaskShapeError(ShapeError, OutOfBoundsError):
 
     Fails:  tl.tensor([1.0, 2.0, 3.0])[tl.tensor([True, False])]
     Write:  tl.tensor([1.0, 2.0, 3.0])[tl.tensor([True, False, True])]
+    """
+
+
+class RangeError(TlgradError, ValueError):
+    """A number lies outside of what a function takes; the message names the first entry.
+
+    Fails:  tl.tensor([2, 3]) ** tl.tensor([2, -1])
+    Write:  tl.convert(tl.tensor([2, 3]), tl.float64) ** tl.tensor([2, -1])
     """
 
 

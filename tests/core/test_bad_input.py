@@ -64,6 +64,16 @@ EXPLAINED = [
      errors.ZeroDivision, "remainder: integer division by zero"),
     ("zero divisor in run", lambda: tl.run(lambda x, y: x // y)(tl.tensor([5]), 0),
      errors.ZeroDivision, "zero"),
+    ("line of a compiled program", lambda: tl.run(lambda x, y: x // y)(tl.tensor([5]), 0),
+     errors.ZeroDivision, r"\[test_bad_input\.py:\d+ \(<lambda>\): .*x // y"),
+    ("place outside in run", lambda: tl.run(lambda x, k: x[k])(X, tl.tensor([0, 3])), errors.OutOfBoundsError,
+     r"index 3 is out of bounds .*\[test_bad_input\.py:\d+ \(<lambda>\): .*x\[k\]"),
+    ("negative power in run", lambda: tl.run(lambda x, y: x ** y)(tl.tensor([2, 3]), tl.tensor([1, -2])),
+     errors.RangeError, r"negative integer powers.*tl\.convert\(x.*got -2 at entry \(1,\) \[test_bad_input"),
+    ("quantile in run", lambda: tl.run(lambda x, q: tl.numpy.quantile(x, q))(X, 1.5),
+     errors.RangeError, r"quantiles lie in 0\.\.1; got 1\.5 at"),
+    ("derivative of a product outside", lambda: tl.run(tl.grad(lambda x, k: tl.sum(x.at[k].mul(2.0))))(
+        X, tl.tensor([1, 3])), errors.OutOfBoundsError, "index 3 is out of bounds for axis 0 of size 3"),
     # differentiation
     ("integer", lambda: tl.grad(lambda x: x * x)(3),
      errors.DifferentiationError, r"argument 0 \('x'\) is int64"),

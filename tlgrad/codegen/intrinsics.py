@@ -15,7 +15,7 @@ _ALL = ("b1", *_WHOLE, *_FLOATS)
 _OPERANDS = {
     **dict.fromkeys(["add", "mul", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "select", "conj"],
                     _ALL),
-    "abs": _ALL, **dict.fromkeys(["sub", "neg", "sign", "real", "integer_pow"], (*_WHOLE, *_FLOATS)),
+    "abs": _ALL, **dict.fromkeys(["sub", "neg", "sign", "real", "integer_pow", "within"], (*_WHOLE, *_FLOATS)),
     **dict.fromkeys(["div", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "direction",
                      "nextafter"], _FLOATS),
     **dict.fromkeys(["is_finite", "is_nan"], _ALL),
@@ -24,8 +24,8 @@ _OPERANDS = {
     **dict.fromkeys(["shift_left", "shift_right"], _WHOLE)}
 
 
-#: operations that some integer operands make an error
-FAULTY = ("floor_divide", "remainder")
+#: operations that some operands make an error
+FAULTY = ("floor_divide", "remainder", "within")
 
 
 def type_of(dtype: DType) -> str | None:

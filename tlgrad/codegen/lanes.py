@@ -178,15 +178,25 @@ class LaneLowering:
             self.made[outs[0]] = name, tuple(args)
         return outs
 
-    def fault(self, comparison: str, value: Value):
-        """A lane cannot go on when `value` compares so with 0; noted where the lane gets to it."""
-        zero, = self.emit("sub", [value, value], [value.type])
-        bad, = self.emit(comparison, [value, zero], ["b1"])
+    def fault(self, comparison: str, value: Value, limit: Value | None = None):
+        """A lane cannot go on when `value` compares so with `limit` (or 0); noted where the lane gets to it."""
+        if limit is None:
+            limit, = self.emit("sub", [value, value], [value.type])
+        bad, = self.emit(comparison, [value, limit], ["b1"])
         if bad.uniform and len(self.scopes) == 1:
             self.uniform_faults.append(bad)
             return
         self.faulty = True
         self.scopes[-1].append(Op("fault", (bad,), (Value("b1"),)))
+
+    def within(self, eqn: Eqn, x: Value) -> list[Value]:
+        """x, after the lanes where it is outside of its bounds are noted."""
+        aval = eqn.ins[0].aval
+        for comparison, bound in (("lt", eqn.params["low"]), ("gt", eqn.params["high"])):
+            if bound is not None:
+                word = np.array(bound, aval.dtype.storage)
+                self.fault(comparison, x, self.literal(Literal(Tensor(frozen(word), make_aval((), aval.dtype)))))
+        return [x]
 
     def region(self, types, body, counted=False) -> tuple[Region, set[Value]]:
         """A nested body: ``body(*params) -> results``; also the outer values that it uses.  The first
@@ -216,6 +226,8 @@ class LaneLowering:
     def equation(self, eqn: Eqn, args) -> list[Value]:
         """Lower one equation."""
         kind, name = eqn.prim.lower
+        if name == "within":
+            return self.within(eqn, *args)
         if name in FAULTY and args[1].type not in FLOATS:
             self.fault("eq", args[1])
         if name == "read":

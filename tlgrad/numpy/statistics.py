@@ -6,7 +6,6 @@ import math
 import numpy as np
 
 from tlgrad.core import dtypes
-from tlgrad.core.tensor import Tensor
 from tlgrad.core.trace import Value
 from tlgrad.errors import ArgumentError, DTypeError, ShapeError
 from tlgrad.numpy.arrays import as_array, axes_of, concrete, constant, with_kept_axes
@@ -19,6 +18,7 @@ from tlgrad.numpy.selection import diagonal
 from tlgrad.numpy.shaping import concatenate, matrix_transpose, moveaxis, ravel, reshape, transpose
 from tlgrad.ops import arithmetic as ar
 from tlgrad.ops import logic as lo
+from tlgrad.ops.bounds import within
 from tlgrad.ops.convert import convert
 from tlgrad.ops.index import scatter
 from tlgrad.ops.layout import zeros
@@ -83,8 +83,6 @@ def _quantiles(x, q, axis, method, keepdims, name, skip_nan=False, weights=None)
     if x.dtype.kind != "f":
         raise DTypeError(f"{name} takes real numbers, got {x.aval}")
     q = as_inexact(q, name)
-    if isinstance(q, Tensor) and ((np.asarray(q) < 0) | (np.asarray(q) > 1)).any():
-        raise ArgumentError(f"{name}: quantiles lie in 0..1, got {q}")
     flat, axes = _merged(x, axis, name)
     ordered = sort(flat, -1)
     count = flat.shape[-1]
@@ -93,7 +91,8 @@ def _quantiles(x, q, axis, method, keepdims, name, skip_nan=False, weights=None)
     missing = lo.is_nan(flat)
     n = convert(sum(lo.not_(missing), -1, keepdims=True), dtypes.float64) if skip_nan else float(count)
     lead = (*flat.shape[:-1], q.size)
-    place = broadcast_to(_position(convert(ravel(q), dtypes.float64), n, method), lead)
+    shares = within(convert(ravel(q), dtypes.float64), 0.0, 1.0, f"{name}: quantiles lie in 0..1")
+    place = broadcast_to(_position(shares, n, method), lead)
     out = _between(ordered, place, method)
     spoiled = lo.eq(n, 0) if skip_nan else any(missing, -1, keepdims=True)
     out = lo.where(spoiled, math.nan, out) if isinstance(spoiled, Value) else out

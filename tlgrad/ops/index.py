@@ -188,7 +188,7 @@ scatter = documented(
 
 
 def _distinct_impl(indices, *, shape):
-    flat = np.ravel_multi_index(tuple(np.moveaxis(indices, -1, 0)), shape)
+    flat = np.ravel_multi_index(checked_columns(indices, shape, range(len(shape)), "scatter"), shape)
     if np.unique(flat).size != flat.size:
         raise UnsupportedError("the derivative of .at[...].mul/min/max needs distinct indices; "
                                "some place is updated twice. Use .at[...].add, or tl.iterate.")

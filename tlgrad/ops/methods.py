@@ -11,6 +11,7 @@ from tlgrad.core.tensor import Tensor, as_value, tensor
 from tlgrad.core.trace import EVAL, Tracer, Value, current_trace, leaked
 from tlgrad.errors import ConcretizationError, MutationError, RecordError
 from tlgrad.ops import arithmetic as ar, elementary as el, logic as lo
+from tlgrad.ops.bounds import within
 from tlgrad.ops.convert import convert
 from tlgrad.ops.indexing import At, get_item
 from tlgrad.ops.layout import permuted
@@ -40,9 +41,8 @@ def power(x, y):
 
 def integer_power_of_integers(x, y):
     """Integer tensors to integer powers by squaring, wrapping around; negative powers are errors."""
-    if isinstance(y, Tensor) and (y.data < 0).any():
-        raise ValueError("integers to negative integer powers are not integers; "
-                         "convert the base: tl.convert(x, tl.float64) ** y")
+    y = within(y, 0, None, "integers to negative integer powers are not integers: write "
+                           "tl.convert(x, tl.float64) ** y")
     result, base = x * 0 + y * 0 + 1, x + y * 0
     for k in range(max(1, y.dtype.bits - (y.dtype.kind == "i"))):
         bit = lo.and_(lo.shift_right(y, k), 1)

@@ -1,6 +1,7 @@
 """Which results of a kernel are written into the memory of inputs that the caller gave up."""
 from __future__ import annotations
 
+from tlgrad.codegen.intrinsics import FAULTY
 from tlgrad.codegen.lowering import Lowered
 from tlgrad.core.jaxpr import Var
 from tlgrad.passes.groups import Grouping, Step
@@ -8,7 +9,7 @@ from tlgrad.passes.views import row_major
 
 
 #: what lowers to kernels that say when a lane cannot go on
-_FAULTY = {"floor_divide", "remainder", "map", "sweeps", "while", "cond", "read"}
+_FAULTY = {*FAULTY, "map", "sweeps", "while", "cond", "read"}
 
 
 def may_fail(step: Step) -> bool:
