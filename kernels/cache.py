@@ -1,7 +1,7 @@
 """Object code on disk: private to the user, written atomically, checked by digest, bounded.
 
 An entry is named by the hash of the kernel's text, the compiler and the CPU features.  A missing,
-damaged or foreign entry is a miss.  An entry appears whole, by renaming; a writer that is killed leaves a
+damaged, misplaced or foreign entry is a miss.  An entry appears whole, by renaming; a writer that is killed leaves a
 file that no one reads and that goes after an hour.  A folder that cannot be written or is full is reported
 once.  The folder is $TLGRAD_CACHE_DIR, else tlgrad in $XDG_CACHE_HOME or ~/.cache; an empty
 TLGRAD_CACHE_DIR switches the cache off.
@@ -52,7 +52,7 @@ class DiskCache:
             return None
         head = len(MAGIC) + 32
         blob = raw[head:]
-        if raw[:len(MAGIC)] == MAGIC and raw[len(MAGIC):head] == hashlib.sha256(blob).digest():
+        if raw[:len(MAGIC)] == MAGIC and raw[len(MAGIC):head] == _digest(key, blob):
             if found.st_mtime < time.time() - TOUCH:
                 _touch(path)
             return blob
@@ -70,7 +70,7 @@ class DiskCache:
             temporary = self.folder / f"{WRITING}{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"
             try:
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(MAGIC + hashlib.sha256(blob).digest() + blob)
+                    file.write(MAGIC + _digest(key, blob) + blob)
                 os.replace(temporary, self.folder / key)
             except OSError:
                 _remove(temporary)
@@ -114,6 +114,11 @@ class DiskCache:
             elif found.st_mtime < time.time() - ABANDONED:
                 _remove(path)
         return entries
+
+
+def _digest(key: str, blob: bytes) -> bytes:
+    """Of an entry and its name: under another name it is not sound."""
+    return hashlib.sha256(key.encode() + blob).digest()
 
 
 def _user() -> int:

@@ -163,6 +163,13 @@ def test_a_program_whose_entries_are_all_damaged(tmp_path, right, sound):
     assert finish(start(tmp_path)) == (right, 0, kernels, "")
 
 
+def test_an_entry_under_the_name_of_another_is_a_miss(tmp_path, right, sound):
+    names = list(sound)
+    for name, other in zip(names, [*names[1:], names[0]]):
+        (tmp_path / name).write_bytes(sound[other])
+    assert finish(start(tmp_path)) == (right, len(sound) - 1, 0, "")
+
+
 def test_what_is_no_file_is_a_miss(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
