@@ -212,8 +212,8 @@ def as_value(x, what: str = "an operand", error: type = ArgumentError) -> Value:
     if isinstance(x, (bool, int, float, complex)):
         return python_scalar({"b": bool, "i": int, "f": float, "c": complex}[np.asarray(x).dtype.kind](x))
     raise error(
-        f"{what} must be a tensor, NumPy array or number, got {type(x).__name__}: {x!r:.60}. "
-        + ("A function that returns None has probably lost its return statement." if x is None else ""))
+        f"{what} must be a tensor, NumPy array or number, got {type(x).__name__}: {x!r:.60}"
+        + (". A function that returns None has probably lost its return statement." if x is None else ""))
 
 
 _WEAK = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}

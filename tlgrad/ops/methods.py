@@ -119,7 +119,8 @@ _refusals = {
     "__bool__": ("a Python condition", _BRANCH), "__float__": ("float() or a math function", _MATH),
     "__int__": ("int()", _MATH), "__complex__": ("complex()", _MATH),
     "__index__": ("an index, range() or a size", "Use tl.dynamic_slice or x[i] with a tensor, tl.iterate "
-                  "for a run-time count, or mark the argument static."),
+                  "for a run-time count, or mark the argument static. A list times a value repeats the "
+                  "list: make it a tensor first."),
     "__array__": ("np.asarray()", f"Use the tl function. {_FILL}"),
     "item": (".item()", _MATH), "tolist": (".tolist()", _MATH),
     "__format__": ("format()", "Print the traced value itself with repr(x), or return it."),
