@@ -1,9 +1,9 @@
 """Object code on disk: private to the user, written atomically, checked by digest, bounded.
 
 An entry is named by the hash of the kernel's text, the compiler and the CPU features.  A missing,
-damaged, misplaced or foreign entry is a miss.  An entry appears whole, by renaming; a writer that is killed leaves a
-file that no one reads and that goes after an hour.  A folder that cannot be written or is full is reported
-once.  The folder is $TLGRAD_CACHE_DIR, else tlgrad in $XDG_CACHE_HOME or ~/.cache; an empty
+damaged, misplaced or foreign entry is a miss.  An entry appears whole, by renaming; a writer that is
+killed leaves a file that no one reads and that goes after an hour.  A folder that cannot be written or is
+full is reported once.  The folder is $TLGRAD_CACHE_DIR, else tlgrad in $XDG_CACHE_HOME or ~/.cache; an empty
 TLGRAD_CACHE_DIR switches the cache off.
 """
 from __future__ import annotations
