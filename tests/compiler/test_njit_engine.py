@@ -1,7 +1,8 @@
 """The njit engine has the words of the direct engine."""
 import numpy as np
 import pytest
-from compiler_programs import Maker, same, staged
+from compiler_programs import same, staged
+from random_programs import Maker
 
 import tlgrad as tl
 from tlgrad.backends.numba_cpu.njit import run_lowered

@@ -4,7 +4,8 @@ import pytest
 
 import tlgrad as tl
 from beside_reference import compiled
-from compiler_programs import ELEMENTARY, check
+from compiler_programs import check
+from random_programs import ELEMENTARY
 from tlgrad.core.primitive import PRIMITIVES
 
 
