@@ -5,7 +5,8 @@ import sys
 
 
 def main(arguments):
-    names = sorted(p.stem for p in pathlib.Path(__file__).parent.glob("[a-z]*.py"))
+    files = pathlib.Path(__file__).parent.glob("[a-z]*.py")
+    names = sorted(path.stem for path in files if "\ndef main(" in path.read_text())
     if not arguments or arguments[0] not in names:
         sys.exit(f"usage: python3 -m benchmarks NAME [ARGUMENT ...], NAME one of: {', '.join(names)}")
     importlib.import_module(f"benchmarks.{arguments[0]}").main(arguments[1:])

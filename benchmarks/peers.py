@@ -35,7 +35,10 @@ def main(arguments):
     works = {**peers_arrays.WORKS, **peers_calls.WORKS, **peers_training.WORKS,
              **peers_functions.WORKS, **peers_escape.WORKS, **peers_loops.WORKS,
              **peers_rows.WORKS, **peers_threads.WORKS}
-    rounds = next((int(a[7:]) for a in arguments if a.startswith("rounds=")), 9)
-    chosen = [a for a in arguments if a in works] or list(works)
-    for name in chosen:
-        works[name](rounds)
+    rounds = [a[7:] for a in arguments if a.startswith("rounds=")] or ["9"]
+    chosen = [a for a in arguments if not a.startswith("rounds=")]
+    if not (set(chosen) <= set(works) and rounds[-1].isdigit()):
+        sys.exit("usage: python3 -m benchmarks peers [WORKLOAD ...] [rounds=9], "
+                 f"WORKLOAD one of: {', '.join(works)}")
+    for name in chosen or works:
+        works[name](int(rounds[-1]))
