@@ -12,6 +12,8 @@ from tlgrad.errors import ArgumentError
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _KERNELS = os.path.join(os.path.dirname(_PACKAGE.rstrip(os.sep)), "kernels") + os.sep
+#: frames that nobody's line is in; Numba looks at an operand before it calls a compiled function
+_BETWEEN, _NUMBA = (_PACKAGE, _KERNELS, functools.__file__, "<frozen"), os.path.join(os.sep, "numba", "core", "")
 _kinds: dict = {}
 
 
@@ -65,7 +67,7 @@ def _kind(code) -> int:
     found = _kinds.get(code.co_filename)
     if found is None:
         name = code.co_filename
-        internal = name.startswith((_PACKAGE, _KERNELS, "<frozen"))
+        internal = name.startswith(_BETWEEN) or _NUMBA in name
         rules = name.startswith(_TRANSFORMS) and not name.endswith("stage.py")
         found = _kinds[name] = _TRANSFORM if rules else _INTERNAL if internal else _USER
     return found
