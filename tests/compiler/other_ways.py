@@ -16,12 +16,12 @@ from tlgrad.core.tensor import Tensor
 @contextmanager
 def many_threads(count: int):
     """Inside, launches are split over `count` threads, however little there is to do."""
-    worth, asked = threads.WORTH, os.environ.get("TLGRAD_NUM_THREADS")
-    threads.WORTH, os.environ["TLGRAD_NUM_THREADS"] = 1, str(count)
+    share, asked = threads.SHARE, os.environ.get("TLGRAD_NUM_THREADS")
+    threads.SHARE, os.environ["TLGRAD_NUM_THREADS"] = 1, str(count)
     try:
         yield
     finally:
-        threads.WORTH = worth
+        threads.SHARE = share
         os.environ.pop("TLGRAD_NUM_THREADS")
         if asked is not None:
             os.environ["TLGRAD_NUM_THREADS"] = asked

@@ -4,12 +4,12 @@ import pytest
 
 import tlgrad as tl
 from beside_reference import compiled
-from compiler_programs import check
+from compiler_programs import SURFACE, check
 from random_programs import ELEMENTARY
 from tlgrad.core.primitive import PRIMITIVES
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize("first", [*range(0, 120, 20), *range(SURFACE, SURFACE + 60, 20)])
 def test_random_programs_and_their_jvps_have_the_words_of_the_reference(first):
     found = {seed: check(seed) for seed in range(first, first + 20)}
     assert not {seed: text for seed, text in found.items() if text}
