@@ -13,7 +13,7 @@ import threading
 from importlib.util import find_spec
 from typing import Any, Callable, NamedTuple
 
-from tlgrad.kernels import image
+from tlgrad.kernels import half, image
 from tlgrad.kernels.cache import disk
 from tlgrad.kernels.fork import around
 
@@ -209,8 +209,15 @@ class Machine:
     def _target(self, text: str):
         return self._quick_target if text.count("\n") >= QUICK else self.target
 
+    @functools.cached_property
+    def _halves(self) -> dict[str, int]:
+        """Where the conversions of float16 lie that this processor has no instructions for."""
+        return {symbol: self.load(self.compile(text), name) for symbol, (name, text) in half.FUNCTIONS.items()}
+
     def load(self, code: bytes, name: str) -> int:
         """Make object code executable; the address of `name`."""
+        if not self.has_f16 and any(symbol.encode() in code for symbol in half.FUNCTIONS):
+            add_symbols(self._halves)
         with compiling:
             try:
                 return image.load(code, name, address_of)

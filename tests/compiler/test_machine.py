@@ -45,6 +45,12 @@ for dtype in ("float32", "float64"):
     keep(tl.run(lambda x: tl.where(x > 0, tl.floor(x * 3.0), tl.sin(x)))(x))
 k = tl.tensor(rng.integers(-9, 9, 100))
 keep(tl.run(lambda k: (k * 3 + (k >> 1)) % 7)(k), tl.run(lambda k: tl.convert(k, tl.float32))(k))
+halves = np.arange(65536).astype(np.uint16).view(np.float16)
+near = np.arange(1, 2**15)[:, None] * 2**16 + np.array([-1, 0, 1, 0xfff, 0x1000, 0x1001, 0x3000])
+near = near.astype(np.uint32).view(np.float32)
+for x in (halves[~np.isnan(halves)], near[~np.isnan(near)]):
+    keep(tl.run(lambda x: tl.convert(tl.convert(x * 1.0, tl.float32) + 0.0, tl.float16))(tl.tensor(x)))
+    keep(tl.run(lambda x: tl.convert(x, tl.float32) * 1.0)(tl.tensor(x)))
 print(digest.hexdigest())
 """
 
