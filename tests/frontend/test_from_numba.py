@@ -110,5 +110,6 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("call", [lambda: bent(X), lambda: tl.run(lambda x: bent(x))(X)], ids=["tensor", "traced"])
 def test_a_raw_njit_function_on_tensors_says_what_to_write(call):
-    with pytest.raises(tl.errors.UnsupportedError, match=r"float64\[7\] \[test_from_numba\.py:.*tl\.from_numba\(f\)"):
+    refused = r"float64\[7\] \[test_from_numba\.py:.*tl\.from_numba\(f\)"
+    with pytest.raises(tl.errors.UnsupportedError, match=refused):
         call()
