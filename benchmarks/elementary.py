@@ -2,7 +2,7 @@
 import argparse
 
 from . import elementary_exhaustive, elementary_page, elementary_plain, elementary_timing, elementary_ulps
-from .peers import restart_single_threaded
+from .peers import pin, restart_single_threaded
 
 
 def main(arguments):
@@ -26,6 +26,7 @@ def main(arguments):
         elementary_ulps.main(options.names, int(options.count), options.workers)
     if options.time or options.plain:
         restart_single_threaded("elementary", arguments)
+        pin()
     if options.time:
         elementary_timing.main(options.names)
     if options.plain:

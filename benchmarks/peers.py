@@ -2,13 +2,15 @@
 
     python3 -m benchmarks peers [W1 .. W7 escape scan rows threads recompiles] [rounds=9]
 
-A peer that is not installed is reported as missing.  All contenders of a workload are timed in
-turn, round by round, in CPU time on one pinned CPU (W6 and threads: wall time); a ratio is peer /
+A peer that is not installed is reported as missing.  Every workload has a process of its own: what an
+allocator or a thread pool keeps of one is no part of the next.  All contenders of a workload are timed
+in turn, round by round, in CPU time on one pinned CPU (W6 and threads: wall time); a ratio is peer /
 tlgrad (above 1: tlgrad is faster), of medians, and of minima.
 """
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 #: one thread for everybody, before NumPy or JAX start theirs
@@ -17,10 +19,14 @@ SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS"
 
 
 def restart_single_threaded(command, arguments):
-    """Start this process again with one thread a library, pinned to one CPU."""
+    """Start this process again with one thread a library."""
     if os.environ.get("TLGRAD_BENCH_SINGLE") != "1":
         env = {**os.environ, **SINGLE, "TLGRAD_BENCH_SINGLE": "1"}
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", command, *arguments], env)
+
+
+def pin():
+    """Run this process on one CPU."""
     if hasattr(os, "sched_setaffinity"):
         cpus = os.sched_getaffinity(0)
         os.environ["TLGRAD_BENCH_CPUS"] = " ".join(map(str, sorted(cpus)))
@@ -40,5 +46,8 @@ def main(arguments):
     if not (set(chosen) <= set(works) and rounds[-1].isdigit()):
         sys.exit("usage: python3 -m benchmarks peers [WORKLOAD ...] [rounds=9], "
                  f"WORKLOAD one of: {', '.join(works)}")
+    if len(chosen) == 1:
+        pin()
+        return works[chosen[0]](int(rounds[-1]))
     for name in chosen or works:
-        works[name](int(rounds[-1]))
+        subprocess.run([sys.executable, "-m", "benchmarks", "peers", name, f"rounds={rounds[-1]}"], check=True)
