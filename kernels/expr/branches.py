@@ -102,7 +102,7 @@ class ByGroups(Whole):
         e = self.emitter
         lanes, lines, entry, loop = e.lanes, e.lines, e.block, f"parts{e.name()[1:]}"
         e.lines, e.lanes, e.block, e.parts = [], REGISTER, loop, self
-        new = e.selected(self.inside(mask), some, [self.inside(v) for v in values])
+        new = self._where_any(self.inside(mask), some, [self.inside(v) for v in values])
         body, end = e.lines, e.block
         e.lines, e.lanes, e.parts = lines, lanes, None
         earlier = [[e.name() for _ in range(self.count - 1)] for _ in new]
@@ -119,6 +119,19 @@ class ByGroups(Whole):
         e.block = f"{loop}.end"
         return [Value(e, e.joined([*names, v.handle], REGISTER, e.scalar(v.type)), v.type)
                 for v, names in zip(new, earlier)]
+
+    def _where_any(self, mask, some, values):
+        """The values of one group; its lanes are computed if the mask of one of them is set."""
+        e = self.emitter
+        here, work, done = e.block, f"some{e.name()[1:]}", f"done{e.name()[1:]}"
+        e.lines += [f"  br i1 {e.any(mask)}, label %{work}, label %{done}", f"{work}:"]
+        e.block = work
+        new = e.selected(mask, some, values)
+        e.lines += [f"  br label %{done}", f"{done}:"]
+        found = [Value(e, e.emit(f"phi {e.type(v.type)} [ {old.handle}, %{here} ], [ {v.handle}, %{e.block} ]"),
+                       v.type) for v, old in zip(new, values)]
+        e.block = done
+        return found
 
     def _move(self, names, first, last, element):
         """`names` are `first`, then each what the one after it was, and the last one `last`."""
