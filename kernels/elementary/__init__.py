@@ -20,6 +20,7 @@ branch), ``emitter.declarations`` are lines for the module, and ``emitter.extern
 CUDA text.
 """
 from .evaluation import evaluate, meaning
-from .registry import FUNCTIONS, Elementary, render, render_half, unrounded
+from .registry import FUNCTIONS, Elementary, has_pairs, render, render_abreast, render_half, unrounded
 
-__all__ = ["FUNCTIONS", "Elementary", "evaluate", "meaning", "render", "render_half", "unrounded"]
+__all__ = ["FUNCTIONS", "Elementary", "evaluate", "has_pairs", "meaning", "render", "render_abreast",
+           "render_half", "unrounded"]

@@ -4,6 +4,8 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
 
 from ..expr import copysign, rare, select, to_odd
 from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, pairs, powers, trigonometric
@@ -108,10 +110,23 @@ def render(name, *values):
     function = FUNCTIONS[name]
     if values[0].type == "f64":
         return function.wide(*values) if function.tiny is None else _guarded(function, *values)
-    if function.pairs and values[0].emitter.permutes:
-        y, doubt = function.pairs(*values)
-        return rare(doubt, lambda: (rounded_once(name, *values),), y)
+    if has_pairs(name, values[0].emitter):
+        return render_abreast([(name, *values)])[0]
     return rounded_once(name, *values)
+
+
+def has_pairs(name, emitter):
+    """Whether `render` takes the body in pairs for an f32 Value of this emitter."""
+    return bool(FUNCTIONS[name].pairs and emitter.permutes)
+
+
+def render_abreast(calls):
+    """`render` of several (name, f32 Value) that have bodies in pairs, none the result of another: they take
+    turns, and one rare branch serves all."""
+    found = calls[0][1].emitter.abreast([partial(FUNCTIONS[name].pairs, value) for name, value in calls])
+    doubt = reduce(or_, (doubt for _, doubt in found))
+    results = rare(doubt, lambda: [rounded_once(*call) for call in calls], *(y for y, _ in found))
+    return results if len(calls) > 1 else [results]
 
 
 def rounded_once(name, *values):

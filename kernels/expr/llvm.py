@@ -273,6 +273,18 @@ class LLVM:
         self.declare(symbol, "<8 x double>", ["<8 x double>", "<8 x i64>", "<8 x double>"])
         return self.emit(f"call <8 x double> {symbol}({first}, {index}, {second[0]})")
 
+    def abreast(self, parts):
+        """What each of the functions `parts` gives.  Their lines, which may not branch, take turns: each is a long
+        chain, and the window of a processor holds some of all of them."""
+        lines, found, places = self.lines, [], []
+        for number, part in enumerate(parts):
+            self.lines = []
+            found.append(part())
+            places += [((i + 0.5) / len(self.lines), number, line) for i, line in enumerate(self.lines)]
+        self.lines = lines
+        self.lines += [line for *_, line in sorted(places)]
+        return found
+
     def any(self, mask):
         """An i1: whether any lane of `mask` is set."""
         if self.lanes == 1:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Callable
 
 from tlgrad.backends.numba_cpu import scalars
+from tlgrad.backends.numba_cpu.abreast import groups
 from tlgrad.backends.numba_cpu.emitter import REGISTER, Emitter
 from tlgrad.backends.numba_cpu.faults import FAULTS
 from tlgrad.backends.numba_cpu.memory import Memory
@@ -13,6 +14,7 @@ from tlgrad.backends.numba_cpu.revolve import fold, unfold_within
 from tlgrad.backends.numba_cpu.towers import split, unfold
 from tlgrad.backends.numba_cpu.turnwise import put, take
 from tlgrad.codegen.ir import Op, Value
+from tlgrad.kernels.elementary import FUNCTIONS, has_pairs, render_abreast
 
 #: operation name -> function of (body, op), for those that are more than a scalar instruction
 OPERATIONS: dict[str, Callable] = {**REGIONS, **FAULTS, "fold": fold, "unfold": unfold,
@@ -63,14 +65,24 @@ class Body:
             self.set(v, mine)
 
     def run(self, ops: list[Op]):
-        """Emit operations in order, leaving out those that are bound already."""
+        """Emit operations, leaving out those that are bound already."""
+        ops = [op for op in ops if not (op.outs and op.outs[0] in self.env)]
+        if self.unroll == 1 and not any(op.name in OPERATIONS for op in ops):
+            for group in groups(ops, self.in_pairs):
+                self.abreast(group) if len(group) > 1 else self.simple(group[0])
+            return
         for op in ops:
-            if op.outs and op.outs[0] in self.env:
-                continue
-            if op.name in OPERATIONS:
-                OPERATIONS[op.name](self, op)
-            else:
-                self.simple(op)
+            OPERATIONS.get(op.name, Body.simple)(self, op)
+
+    def in_pairs(self, op: Op) -> bool:
+        """Whether an operation is a function with a body in pairs."""
+        return op.name in FUNCTIONS and op.args[0].type == "f32" and has_pairs(op.name, self.e)
+
+    def abreast(self, group: list[Op]):
+        """Functions that need none of each other's results."""
+        calls = [(op.name, self.e.value(self.env[op.args[0]][0], "f32")) for op in group]
+        for op, result in zip(group, render_abreast(calls), strict=True):
+            self.set(op.outs[0], [result.handle])
 
     def simple(self, op: Op):
         """One operation without regions."""
