@@ -113,7 +113,6 @@ def _head(x):
 
 
 TINY = MP.mpf(2) ** -60
-ERF_COUNT = 13
 QUARTER_PI = MP.pi / 4 * MP.mpf("1.0001")
 POLYNOMIALS = {
     "exp_narrow": (MP.exp, -HALF, HALF, 11, None, ()),
@@ -182,8 +181,11 @@ def _erf_grid():
 
 
 def _erf_pieces():
-    """erf(x) / x on two and erf(x) on fourteen intervals of 3/8: per power of x less the middle, a table; the
-    constant in two words."""
+    """erf(x) / x on two and erf(x) on fourteen intervals of 3/8: tables of coefficients of x less the middle.
+
+    High powers need few bits: coefficients 9 and 11 are the last bits of 10 and 12, the constant's second word
+    those of 8.
+    """
     half, pieces = MP.mpf(3) / 16, []
     for i in range(16):
         middle = half * (2 * i + 1)
@@ -191,8 +193,28 @@ def _erf_pieces():
         def near(t):
             return MP.erf(middle + t) / (middle + t if i < 2 else 1)
         head = words(near(MP.mpf(0)), 2)
-        pieces.append([*head, *fit(near, -half, half, ERF_COUNT, None, (MP.fsum(map(MP.mpf, head)),), 2)[0][1:]])
-    return {f"erf_piece_{j}": list(column) for j, column in enumerate(zip(*pieces))}
+        known = {0: MP.fsum(map(MP.mpf, head))}
+
+        def rest(t):
+            return near(t) - MP.fsum(c * t ** k for k, c in known.items())
+
+        def last(count):
+            return fit(rest, -half, half, count, lambda t: 1 / near(t), (0,), 0)[0]
+        for k in (12, 10):
+            *_, below, above = last(k + 1)
+            known[k], known[k - 1] = map(MP.mpf, _packed(above, below, 32))
+        known[8] = MP.mpf(_packed(last(9)[8], head[1], 22)[0])
+        low = fit(rest, -half, half, 8, lambda t: 1 / near(t), (0,), 2)[0]
+        pieces.append([head[0], *low[1:], *(float(known[k]) for k in (8, 10, 12))])
+    return dict(zip((f"erf_piece_{k}" for k in (*range(9), 10, 12)), map(list, zip(*pieces)), strict=True))
+
+
+def _packed(upper, lower, bits):
+    """(x, y): y is `lower` to `bits` bits of its word; x ends with them, and is the nearest such to `upper`."""
+    above, below = struct.unpack("<2Q", struct.pack("<2d", upper, lower))
+    kept = (below >> 63 - bits) + 1 >> 1
+    word = above - ((above - kept + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+    return struct.unpack("<2d", struct.pack("<2Q", word, kept << 64 - bits))
 
 
 def _atan_grid():

@@ -1,9 +1,9 @@
 """erf, erfc and the two forms of gelu.
 
 erf in binary64: erf(a) / a (to 3/4) or erf(a) by sixteen polynomials of degree 12 on intervals of 3/8, the
-constant in two words; their coefficients are permuted in registers. In two words: c = k / 128 nearest to |x|,
-erf(c + d) = erf(c) + slope(c) d (1 - c d + (2 c**2 - 1) d**2 / 3 - ...), the Taylor series, whose coefficients
-are Hermite polynomials of c; erf(c) and the slope come from a table.
+constant in two words; their coefficients, some two to a word, are permuted in registers. In two words:
+c = k / 128 nearest to |x|, erf(c + d) = erf(c) + slope(c) d (1 - c d + (2 c**2 - 1) d**2 / 3 - ...), the Taylor
+series, whose coefficients are Hermite polynomials of c; erf(c) and the slope come from a table.
 erfc above 1.5: exp(-x**2) P(t) / (1 + 2x), t = (x - 4) / (x + 4), P of degree 22 with its first coefficient
 in two words, the exponential of the exact square; below, 1 - erf in two words. gelu(x) = x erfc(-x / sqrt 2) / 2
 uses x**2 / 2, so that the rounding of x / sqrt 2 is not magnified; gelu_tanh(x) = x logistic(2u).
@@ -61,16 +61,26 @@ def erf_wide(x):
     word, k = nearest(b, 8 / 3)
     t = fma(k, -3 / 8, b)
     w = select(k > 1.0, 1.0, a)
-    square, halves = t * t, None
-    for first in (10, 6, 2):            # tables by fours, the highest powers first: few are in registers at a time
-        c = word.lookup(*(table(f"erf_piece_{j}") for j in range(first, first + 4)))
-        for pair in (c[2:], c[:2]):
-            halves = [fma(h, square, p) for h, p in zip(halves, pair)] if halves else pair
-    q = fma(halves[1], t, halves[0])
-    high, low = word.lookup(table("erf_piece_0"), table("erf_piece_1"))
-    y = fma(w, high, w * fma(q, t, low))
+    square = t * t
+    c12, c10, c8, c7 = _pieces(word, 12, 10, 8, 7)
+    odd, even = fma(_last_bits(c12, 32), square, _last_bits(c10, 32)), fma(c12, square, c10)
+    odd, even = fma(odd, square, c7), fma(even, square, c8)
+    for powers in ((5, 6, 3, 4), (1, 2, 0)):            # few tables are in registers at a time
+        c = _pieces(word, *powers)
+        for j in range(0, len(powers) - 1, 2):
+            odd, even = fma(odd, square, c[j]), fma(even, square, c[j + 1])
+    y = fma(w, c[2], w * fma(fma(even, t, odd), t, _last_bits(c8, 22)))
     tiny = rare(size < TINY, lambda: (multiple(minimum(size, TINY), *numbers("two_over_root_pi")),), y)
     return copysign(tiny, x.sign())
+
+
+def _pieces(word, *powers):
+    return word.lookup(*(table(f"erf_piece_{k}") for k in powers))
+
+
+def _last_bits(x, bits):
+    """The number whose word begins with the last `bits` bits of that of `x`."""
+    return (x.bits() << 64 - bits).as_float()
 
 
 # ---------------------------------------------------------------- erfc

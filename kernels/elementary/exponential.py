@@ -181,14 +181,16 @@ def expm1_narrow(x):
 
 
 def _exp_words(v, times=1.0):
-    """(word, p, l): exp(times v) = h (1 + p + l), `word` that of h = 2**(k/16); `times` is a power of two."""
+    """(word, p, l): exp(times v) = h (1 + p + l), `word` that of h = 2**(k/16); `times` is 1 or 2."""
     word, r, low = _reduce_words(v, "ln2_sixteenth", 16, times)
     h, rest = _power(word)
     z = r * r
-    coefficients = [c * times ** (j + 2) for j, c in enumerate(numbers("expm1_sixteenth")[1:])]
-    t = fma(z, horner_halves(coefficients, r, z), fma(fma(rest, r, low), times, rest))
-    p = fma(r, times, t)
-    return h.bits(), p, t - fma(r, -times, p)
+    powers = horner_halves([c * times ** (j + 2) for j, c in enumerate(numbers("expm1_sixteenth")[1:])], r, z)
+    if times == 2.0:
+        r, low = r + r, low + low
+    t = fma(z, powers, fma(rest, r, low + rest))
+    p = r + t
+    return h.bits(), p, t - (p - r)
 
 
 def expm1_wide(x):
@@ -223,7 +225,7 @@ def tanh_wide(x):
     s = h - 1.0
     e = fma(h, p, s)
     e_low = fma(h, l, fma(h, p, s - e))
-    d = fma(h, p, h + 1.0)
+    d = e + 2.0
     y = quotient(e, e_low, d, (e - (d - 2.0)) + e_low)
     y = select(y > size, size, y)
 

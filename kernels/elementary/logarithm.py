@@ -8,7 +8,7 @@ relative error about 2**-64. A second word of the argument enters as r + rl. Bou
 16(4), 1990; the exact reduction is ours.
 """
 from ..expr import copysign, fma_value as fma, horner, horner_halves, maximum, minimum, rare, select
-from .exponential import ONE, exp_of_words, exp_parts, exp_small
+from .exponential import exp_of_words, exp_parts, exp_small
 from .tables import numbers, table
 from .words import TWO_52, divide, fast_two_sum, multiply, root, two_product, two_sum
 
@@ -129,8 +129,8 @@ def log1p_wide(x):
     size = x.abs()
     usual = (size.bits() - SMALL_WORD).ult(FAR_WORD - SMALL_WORD)
     p = Split(u)
-    low = select(usual, low * (ONE - p.step).as_float(), 0.0)
-    y = _finish(p, lambda tail: fma(low, fma(-p.r, p.c, p.c), tail))
+    slope = select(usual, (p.c.bits() - p.step).as_float(), 0.0)
+    y = _finish(p, lambda tail: fma(low, fma(-p.r, slope, slope), tail))
 
     def slow():
         tiny = size < 2.0 ** -54
