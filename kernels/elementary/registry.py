@@ -4,8 +4,7 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 
 from ..expr import copysign, rare, select, to_odd
 from . import errorfunction, exponential, gamma, inverse, logarithm, logsum, pairs, powers, trigonometric
@@ -111,7 +110,8 @@ def render(name, *values):
     if values[0].type == "f64":
         return function.wide(*values) if function.tiny is None else _guarded(function, *values)
     if has_pairs(name, values[0].emitter):
-        return render_abreast([(name, *values)])[0]
+        y, doubt = function.pairs(*values)
+        return rare(doubt, partial(_narrow_words, name, *values), y)
     return rounded_once(name, *values)
 
 
@@ -122,11 +122,14 @@ def has_pairs(name, emitter):
 
 def render_abreast(calls):
     """`render` of several (name, f32 Value) that have bodies in pairs, none the result of another: they take
-    turns, and one rare branch serves all."""
-    found = calls[0][1].emitter.abreast([partial(FUNCTIONS[name].pairs, value) for name, value in calls])
-    doubt = reduce(or_, (doubt for _, doubt in found))
-    results = rare(doubt, lambda: [rounded_once(*call) for call in calls], *(y for y, _ in found))
-    return results if len(calls) > 1 else [results]
+    turns, and have one branch for what is rare."""
+    emitter = calls[0][1].emitter
+    found = emitter.abreast([partial(FUNCTIONS[name].pairs, value) for name, value in calls])
+    return emitter.rares([(doubt, partial(_narrow_words, *call), y) for call, (y, doubt) in zip(calls, found)])
+
+
+def _narrow_words(name, value):
+    return (rounded_once(name, value),)
 
 
 def rounded_once(name, *values):

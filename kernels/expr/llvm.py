@@ -11,6 +11,7 @@ Needs LLVM 19 or newer (``splat`` constants, opaque pointers).
 """
 import functools
 import itertools
+import operator
 import struct
 
 import numpy as np
@@ -293,24 +294,38 @@ class LLVM:
         return self.emit(f"icmp ne i{self.lanes} {word}, 0")
 
     def rare(self, mask, slow, values):
-        self.declarations["!900"] = f"!900 = {COLD}"
-        return self._branch(mask, slow, values, ByGroups, ", !prof !900")
+        return self._branch(mask, slow, values, ByGroups, True)
+
+    def rares(self, cases):
+        """`rare` of several (mask, slow, value), all behind one branch."""
+        masks, _, values = zip(*cases)
+        total = functools.reduce(operator.or_, masks)
+        return self._where(total, lambda: [self.rare(mask, slow, [value])[0] for mask, slow, value in cases],
+                           values, True)
 
     def vote(self, mask, some, values):
         return self._branch(mask, some, values, Whole)
 
-    def _branch(self, mask, some, values, form, weights=""):
+    def _branch(self, mask, some, values, form, cold=False):
         """A branch that wide lanes take in a function of its own, see `branches`."""
         mask, *values = self.here([mask, *values])
-        taken = self.any(mask)
-        cold, join, here = (f"branch{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
-        self.lines += [f"  br i1 {taken}, label %{cold}, label %{join}{weights}", f"{cold}:"]
-        self.block = cold
-        new = None
-        if self.groups and self.lanes > REGISTER and self.lanes % REGISTER == 0:
-            new = called(self, form, mask, some, values)
-        if new is None:
-            new = self.selected(mask, some, values)
+
+        def taken():
+            new = None
+            if self.groups and self.lanes > REGISTER and self.lanes % REGISTER == 0:
+                new = called(self, form, mask, some, values)
+            return self.selected(mask, some, values) if new is None else new
+        return self._where(mask, taken, values, cold)
+
+    def _where(self, mask, make, values, cold):
+        """The `values`, or those that ``make()`` gives if a lane has the mask, which is rare if `cold`."""
+        taken, weights = self.any(mask), ""
+        if cold:
+            self.declarations["!900"], weights = f"!900 = {COLD}", ", !prof !900"
+        branch, join, here = (f"branch{self.name()[1:]}", f"join{self.name()[1:]}", self.block)
+        self.lines += [f"  br i1 {taken}, label %{branch}, label %{join}{weights}", f"{branch}:"]
+        self.block = branch
+        new = make()
         end, self.block = self.block, join
         self.lines += [f"  br label %{join}", f"{join}:"]
         return [Value(self, self.emit(f"phi {self.type(old.type)} [ {old.handle}, %{here} ], "
