@@ -4,6 +4,8 @@ NumPy's own large arrays start 16 bytes after a line; sums of their rows took 1.
 """
 from __future__ import annotations
 
+from ctypes import addressof, c_char
+
 import numpy as np
 
 ALIGN = 64
@@ -13,7 +15,7 @@ ALIGNED = 1 << 14
 
 def aligned(shape, dtype: np.dtype, block: np.ndarray) -> np.ndarray:
     """A row-major array in a block of bytes, which is ALIGN bytes longer, from its first whole line on."""
-    return np.ndarray(shape, dtype, block, -block.__array_interface__["data"][0] % ALIGN)
+    return np.ndarray(shape, dtype, block, -addressof(c_char.from_buffer(block)) % ALIGN)
 
 
 def copied(array: np.ndarray) -> np.ndarray:
