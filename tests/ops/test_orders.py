@@ -70,6 +70,15 @@ def test_a_sum_is_never_minus_zero():
             assert tl.same_bits(tl.sum(x, order=order), 0.0) and tl.same_bits(tl.run(tl.sum, order=order)(x), 0.0)
 
 
+@pytest.mark.parametrize("order", ["ordered", "fused", "tree"])
+def test_sums_of_many_terms_for_no_entry(order):
+    f = lambda x: tl.sum(x, axis=0)
+    for x in (np.zeros((300, 0)), np.zeros((300, 4, 0), "float32")):
+        for result in (tl.sum(x, axis=0, order=order), tl.run(f, order=order)(x)):
+            assert result.shape == x.shape[1:]
+        assert tl.run(tl.grad(lambda x: tl.sum(f(x))), order=order)(x).shape == x.shape
+
+
 def test_zero_terms_change_nothing():
     x = terms(50)
     with_zeros = np.insert(x, [0, 7, 50], [-0.0, 0.0, -0.0])

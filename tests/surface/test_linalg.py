@@ -180,6 +180,14 @@ def test_own_algorithms_in_software_formats(dtype):
     assert abs(float(L.slogdet(s).logabsdet.item()) - np.linalg.slogdet(S)[1]) < max(limit, 1e-13)
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3), (0, 0, 0), (2, 3, 4, 4)], ids=str)
+def test_determinants_of_stacks_and_of_nothing(shape):
+    x = np.random.default_rng(1).standard_normal(shape)
+    for f in (L.det, tl.run(L.det)):
+        assert f(x).shape == shape[:-2] and np.allclose(f(x), np.linalg.det(x))
+    assert tl.grad(lambda x: tn.sum(L.det(x)))(x).shape == shape
+
+
 def test_full_factors_in_every_transform_and_format():
     square = L.svd(T)
     assert square.U.shape == (5, 5) and np.allclose(square.U.T @ square.U, np.eye(5))

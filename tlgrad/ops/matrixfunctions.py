@@ -33,7 +33,7 @@ def _det_impl(a):
     if a.dtype.kind == "V":
         return dense.det(a)
     _, u, perm = lu_impl(a)
-    sign = np.array([dense.parity(p) for p in perm.reshape(-1, a.shape[-1])], a.dtype).reshape(a.shape[:-2])
+    sign = np.array([dense.parity(perm[k]) for k in np.ndindex(a.shape[:-2])], a.dtype).reshape(a.shape[:-2])
     with np.errstate(all="ignore"):
         return np.multiply.reduce(np.diagonal(u, axis1=-2, axis2=-1), axis=-1) * sign
 

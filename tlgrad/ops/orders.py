@@ -132,7 +132,7 @@ def tree_sum(terms: np.ndarray) -> np.ndarray:
     if n <= LEAF:
         return left_to_right(terms)
     whole = n // LEAF * LEAF
-    leaves = left_to_right(np.moveaxis(terms[:whole].reshape(-1, LEAF, *terms.shape[1:]), 1, 0))
+    leaves = left_to_right(np.moveaxis(terms[:whole].reshape(n // LEAF, LEAF, *terms.shape[1:]), 1, 0))
     if whole < n:
         leaves = np.concatenate([leaves, left_to_right(terms[whole:])[None]])
     return pairwise(leaves)
