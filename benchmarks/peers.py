@@ -28,9 +28,7 @@ def restart_single_threaded(command, arguments):
 def pin():
     """Run this process on one CPU."""
     if hasattr(os, "sched_setaffinity"):
-        cpus = os.sched_getaffinity(0)
-        os.environ["TLGRAD_BENCH_CPUS"] = " ".join(map(str, sorted(cpus)))
-        os.sched_setaffinity(0, {max(cpus)})
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def main(arguments):
@@ -47,7 +45,8 @@ def main(arguments):
         sys.exit("usage: python3 -m benchmarks peers [WORKLOAD ...] [rounds=9], "
                  f"WORKLOAD one of: {', '.join(works)}")
     if len(chosen) == 1:
-        pin()
+        if chosen != ["threads"]:
+            pin()
         return works[chosen[0]](int(rounds[-1]))
     for name in chosen or works:
         subprocess.run([sys.executable, "-m", "benchmarks", "peers", name, f"rounds={rounds[-1]}"], check=True)

@@ -11,9 +11,6 @@ from benchmarks.harness import Case, measure, report
 from benchmarks.peers_arrays import STARTS, limit_case, step
 from benchmarks.peers_training import problem, tlgrad_step
 
-#: the CPUs that this process had before it was pinned to one
-CPUS = set(map(int, os.environ.get("TLGRAD_BENCH_CPUS", "0").split()))
-
 
 def works() -> dict:
     """(function, arguments) by name."""
@@ -67,25 +64,17 @@ def control() -> list[Case]:
 
 def threads(rounds: int):
     """How much faster two threads are, and that they give the same words."""
-    pinned, before = os.sched_getaffinity(0), os.environ.get("TLGRAD_NUM_THREADS")
-    os.sched_setaffinity(0, CPUS)
-    cases, notes = control(), {"CPUs": len(CPUS)}
+    cases, notes = control(), {"CPUs": len(os.sched_getaffinity(0))}
     pairs = {"control: registers": tuple(c.name for c in cases)}
-    try:
-        for name, (f, args) in works().items():
-            one, two = (on_threads(n, f, args) for n in (1, 2))
-            cases += [Case(f"{name}, 1 thread", one), Case(f"{name}, 2 threads", two)]
-            pairs[name] = (f"{name}, 1 thread", f"{name}, 2 threads")
-            notes[f"{name}, same words"] = all(map(
-                tl.same_bits, tl.tree.flatten(one())[0], tl.tree.flatten(two())[0]))
-        cases += [Case(f"W7 training step, {n} thread{'s' * (n > 1)}", training(n)) for n in (1, 2)]
-        pairs["W7 training step"] = ("W7 training step, 1 thread", "W7 training step, 2 threads")
-        timings = measure(cases, rounds, progress=False)
-    finally:
-        os.sched_setaffinity(0, pinned)
-        os.environ.pop("TLGRAD_NUM_THREADS")
-        if before is not None:
-            os.environ["TLGRAD_NUM_THREADS"] = before
+    for name, (f, args) in works().items():
+        one, two = (on_threads(n, f, args) for n in (1, 2))
+        cases += [Case(f"{name}, 1 thread", one), Case(f"{name}, 2 threads", two)]
+        pairs[name] = (f"{name}, 1 thread", f"{name}, 2 threads")
+        notes[f"{name}, same words"] = all(map(
+            tl.same_bits, tl.tree.flatten(one())[0], tl.tree.flatten(two())[0]))
+    cases += [Case(f"W7 training step, {n} thread{'s' * (n > 1)}", training(n)) for n in (1, 2)]
+    pairs["W7 training step"] = ("W7 training step, 1 thread", "W7 training step, 2 threads")
+    timings = measure(cases, rounds, progress=False)
     notes |= {f"{name}, by minima": f"{timings[a].best / timings[b].best:.3f}" for name, (a, b) in pairs.items()}
     report("threads 1 to 2", timings, pairs, notes)
 
