@@ -23,6 +23,31 @@ done:
   ret void
 }}
 """
+ROWS = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out{further}) {{
+entry:
+  %ends = sub i64 %rows, {count}
+  %some = icmp sge i64 %ends, 0
+  br i1 %some, label %many, label %few
+many:
+  %i = phi i64 [ 0, %entry ], [ %i1, %many ]
+  call void @rows{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out{further})
+  %i1 = add i64 %i, {count}
+  %again = icmp sle i64 %i1, %ends
+  br i1 %again, label %many, label %few
+few:
+  %from = phi i64 [ 0, %entry ], [ %i1, %many ]
+  %any = icmp slt i64 %from, %rows
+  br i1 %any, label %last, label %done
+last:
+  %l = phi i64 [ %from, %few ], [ %l1, %last ]
+  call void @rows1(i64 %terms, i64 %rows, i64 %cols, i64 %l, ptr %a, ptr %b, ptr %out{further})
+  %l1 = add i64 %l, 1
+  %more = icmp slt i64 %l1, %rows
+  br i1 %more, label %last, label %done
+done:
+  ret void
+}}
+"""
 ONE = """define internal void @one(i64 %i, {parameters}) noinline {{
 entry:
 {lines}
@@ -78,6 +103,12 @@ done:
   ret void
 }}
 """
+
+
+def by_rows(count, further=""):
+    """The text of ``k(terms, rows, columns, a, b, out, further)``: the function ``@rows{count}`` for so many rows
+    at once, then ``@rows1`` for each that is left."""
+    return ROWS.format(count=count, further=further)
 
 
 def elementwise(body, layout, inputs, output):

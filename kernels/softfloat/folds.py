@@ -6,7 +6,7 @@ scalar function, from the start.
 """
 from tlgrad.kernels.expr.value import Value
 from tlgrad.kernels.softfloat import quad, wide
-from tlgrad.kernels.softfloat.drivers import load_group, module, section, splat, store_group
+from tlgrad.kernels.softfloat.drivers import by_rows, load_group, module, section, splat, store_group
 from tlgrad.kernels.softfloat.quad_fma import fma
 from tlgrad.kernels.softfloat.words import Words
 
@@ -159,31 +159,6 @@ done:
   ret void
 }}
 """
-DOT_ROWS = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out) {{
-entry:
-  %ends = sub i64 %rows, {count}
-  %some = icmp sge i64 %ends, 0
-  br i1 %some, label %many, label %few
-many:
-  %i = phi i64 [ 0, %entry ], [ %i1, %many ]
-  call void @rows{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out)
-  %i1 = add i64 %i, {count}
-  %again = icmp sle i64 %i1, %ends
-  br i1 %again, label %many, label %few
-few:
-  %from = phi i64 [ 0, %entry ], [ %i1, %many ]
-  %any = icmp slt i64 %from, %rows
-  br i1 %any, label %last, label %done
-last:
-  %l = phi i64 [ %from, %few ], [ %l1, %last ]
-  call void @rows1(i64 %terms, i64 %rows, i64 %cols, i64 %l, ptr %a, ptr %b, ptr %out)
-  %l1 = add i64 %l, 1
-  %more = icmp slt i64 %l1, %rows
-  br i1 %more, label %last, label %done
-done:
-  ret void
-}}
-"""
 #: rows of a contraction whose sums are in flight together: one sum alone waits for its own last step
 ROWS = 3
 
@@ -236,7 +211,7 @@ def contraction(layout, width, fused, multiply):
         emitter = Words(width, block="head")
         text += _rows(emitter, count, multiply, fused)
         declarations = {**declarations, **emitter.declarations}
-    return module(declarations, text + DOT_ROWS.format(count=ROWS))
+    return module(declarations, text + by_rows(ROWS))
 
 
 def _scalar_rows(layout):
@@ -245,7 +220,7 @@ def _scalar_rows(layout):
     text = (head + DOT[DOT.index("rest:"):]).replace("label %block", "label %rest")
     text = text.format(count=1, width=1, bases="", single=_one(0, "%jq1")).replace(
         "%whole = and i64 %cols, -1", "%whole = add i64 0, 0")
-    return text + DOT_ROWS.format(count=1)
+    return text + by_rows(1)
 
 
 def _one(row, column):

@@ -11,7 +11,7 @@ and a product is twice as large, a multiple of 2**13. A zero is a number so smal
 the rounding of a sum with one that is not; what is so small at the end is 0.
 """
 from tlgrad.kernels.expr.value import rare, select
-from tlgrad.kernels.softfloat.drivers import module, section, splat, unzip
+from tlgrad.kernels.softfloat.drivers import by_rows, module, section, splat, unzip
 from tlgrad.kernels.softfloat.quad import (
     FRACTION, HIDDEN, MAGNITUDE, SIGN, columns_ifma, limbs_ifma, shifted_ifma)
 from tlgrad.kernels.softfloat.words import Words, clz, fshl, fshr, held, umax, umin
@@ -54,7 +54,7 @@ done:
 }}
 """
 
-TILE = """define internal void @tile{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out,
+TILE = """define internal void @rows{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out,
     ptr %panel) noinline {{
 entry:
   br label %pack
@@ -84,31 +84,6 @@ close:
   %j1 = add i64 %j, {lanes}
   %again = icmp slt i64 %j1, %cols
   br i1 %again, label %block, label %done
-done:
-  ret void
-}}
-"""
-DRIVER = """define void @k(i64 %terms, i64 %rows, i64 %cols, ptr %a, ptr %b, ptr %out, ptr %panel) {{
-entry:
-  %ends = sub i64 %rows, {count}
-  %some = icmp sge i64 %ends, 0
-  br i1 %some, label %many, label %few
-many:
-  %i = phi i64 [ 0, %entry ], [ %i1, %many ]
-  call void @tile{count}(i64 %terms, i64 %rows, i64 %cols, i64 %i, ptr %a, ptr %b, ptr %out, ptr %panel)
-  %i1 = add i64 %i, {count}
-  %again = icmp sle i64 %i1, %ends
-  br i1 %again, label %many, label %few
-few:
-  %from = phi i64 [ 0, %entry ], [ %i1, %many ]
-  %any = icmp slt i64 %from, %rows
-  br i1 %any, label %last, label %done
-last:
-  %l = phi i64 [ %from, %few ], [ %l1, %last ]
-  call void @tile1(i64 %terms, i64 %rows, i64 %cols, i64 %l, ptr %a, ptr %b, ptr %out, ptr %panel)
-  %l1 = add i64 %l, 1
-  %more = icmp slt i64 %l1, %rows
-  br i1 %more, label %last, label %done
 done:
   ret void
 }}
@@ -151,7 +126,7 @@ def contraction():
         emitter = Words(LANES, block="head")
         text += _tile(emitter, count)
         declarations |= emitter.declarations
-    return module(declarations, text + DRIVER.format(count=ROWS))
+    return module(declarations, text + by_rows(ROWS, ", ptr %panel"))
 
 
 def _tile(emitter, count):

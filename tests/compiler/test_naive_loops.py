@@ -1,4 +1,4 @@
-"""Ordered and fused contractions and ordered sums are the loops, on every instruction set."""
+"""Contractions, sums and reductions along rows are the loops, on every instruction set."""
 import os
 import pathlib
 import subprocess
@@ -8,8 +8,9 @@ import pytest
 
 
 @pytest.mark.parametrize("restrict", ["", "avx2", "baseline"])
-def test_contractions_and_sums_are_bit_equal_to_the_loops(restrict):
+@pytest.mark.parametrize("name, count", [("naive_loops", 360), ("row_programs", 1800)])
+def test_results_are_bit_equal_to_the_loops(name, count, restrict):
     env = {**os.environ, "TLGRAD_CPU": restrict}
-    program = pathlib.Path(__file__).with_name("naive_loops.py")
+    program = pathlib.Path(__file__).with_name(f"{name}.py")
     done = subprocess.run([sys.executable, program], env=env, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "360 results are those of the loops", done.stderr[-2000:]
+    assert done.stdout.strip() == f"{count} results are those of the loops", done.stderr[-2000:]

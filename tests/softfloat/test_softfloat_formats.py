@@ -282,6 +282,8 @@ def test_numpy_numbers_enter_exactly():
 def test_scalars_round_and_have_powers():
     assert [round(binary128(x)) for x in ("2.5", "-3.5", "1e30")] == [2, -4, 10 ** 30]
     assert round(binary128("2.567"), 2) == binary128("2.57") and 7 % binary128(4) == 3
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        round(binary128("2.5"), "2")
     root = binary128(2) ** 0.5
     assert root.same_bits(binary128(2).sqrt()) and (2 ** binary128("0.5")).same_bits(root)
     for integer in (int, round):

@@ -1,6 +1,7 @@
 """``Float``: one number of a format as a Python scalar, with exact construction and printing."""
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
 
 from tlgrad.kernels.later import Later
@@ -95,6 +96,7 @@ class Float:
         """The nearest int, ties to even; with `digits`, the number nearest to that decimal."""
         if digits is None:
             return int(self._with(arith.round_to_integral(self.format, self.bits, Environment())))
+        digits = operator.index(digits)
         if self.classify() in ("nan", "infinite"):
             return self
         return self._with(convert.from_fraction(self.format, round(self.to_fraction(), digits)))
